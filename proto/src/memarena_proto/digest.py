@@ -1,4 +1,4 @@
-"""The digest of a day: SHA-256 over a language-neutral encoding of its frames, as SPEC.md (DIG) lays down.
+"""Computes the digest of a day: SHA-256 over a language-neutral encoding of its frames (SPEC.md, DIG).
 
 Both sides use it: the sender to fill the trailer, the receiver to check it. The encoding is not protobuf's own, whose
 bytes are not canonical. It is made of three things only:
@@ -7,8 +7,8 @@ bytes are not canonical. It is made of three things only:
 - an integer (an enum's number included) is its decimal ASCII, encoded as a string;
 - an absent field is the length 0xFFFFFFFF and nothing after it.
 
-A list is its count as an integer, then its elements. Which fields are listed, and in which order, stands in the table
-of DIG-6; every function below mirrors one block of it.
+A list is its count as an integer, then its elements. The table of DIG-6 has the fields and their order; every function
+below implements one block of it.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ class DayDigest:
             self._closed = True
 
     def digest(self) -> bytes:
-        """Return the digest of what was taken so far, 32 bytes.
+        """Return the digest of the frames so far, 32 bytes.
 
         Raises:
-            FrameError: no header was taken.
+            FrameError: there was no header.
         """
         digest = hashlib.sha256()
         for part in self._parts():
@@ -93,11 +93,11 @@ class DayDigest:
         return digest.digest()
 
     def encoded(self) -> bytes:
-        """Return the bytes that the digest is taken over, for test vectors and for finding out why two sides differ."""
+        """Return the bytes that are hashed, for test vectors and to find out why two sides differ."""
         return b"".join(self._parts())
 
     def trailer(self) -> pb.DayTrailer:
-        """Return the trailer that closes the day as taken so far."""
+        """Return the trailer that closes the day of the frames so far."""
         return pb.DayTrailer(
             session_count=self.session_count,
             turn_count=self.turn_count,

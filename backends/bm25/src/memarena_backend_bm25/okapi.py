@@ -1,4 +1,4 @@
-"""BM25Okapi from a precomputed sparse index: the scores of the package rank-bm25 0.2.2, bit for bit, in microseconds.
+"""Computes BM25Okapi from a sparse index: the scores of the package rank-bm25 0.2.2, bit for bit, in microseconds.
 
 The package scores every document in Python for every query term. Here each posting (a term in a document) carries its
 finished contribution to the score, so that a query only adds up the postings of its terms. The arithmetic follows the
@@ -103,7 +103,7 @@ class OkapiCorpus:
 
 
 def _idf(frequencies: Ints, size: int) -> Floats:
-    """Idf of every term; negative ones (terms in more than half of the documents) become epsilon times the mean."""
+    """Return the idf of every term; negative ones (terms in most documents) become EPSILON times the mean."""
     distinct, position = np.unique(frequencies, return_inverse=True)
     # math.log, not np.log: numpy's vectorised logarithm may differ in the last bit.
     by_frequency = np.array([math.log(size - df + 0.5) - math.log(df + 0.5) for df in distinct.tolist()])

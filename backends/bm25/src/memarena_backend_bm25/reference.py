@@ -1,4 +1,4 @@
-"""The reference engine: the package rank-bm25 itself, scoring every passage in Python."""
+"""Implements the reference engine: the package rank-bm25 itself, which scores every passage in Python."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Texts that the gate keeps private although no user asked for it: codes, account numbers, addresses, health.
+"""Recognizes texts that the gate keeps private by default: codes, account numbers, addresses, health.
 
-Only the owner and the person who said such a text get to read it. The words are in ``english.toml``.
+Only the owner and the speaker of such a text may read it. The words are in ``english.toml``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sizes that the contract sets (SPEC.md, limits). At a limit works, one above is refused."""
+"""Defines the limits of the contract in bytes (SPEC.md, limits). A size at a limit is accepted, a larger is refused."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ ID_BYTES = 128
 """UTF-8 of any id."""
 
 REQUEST_RECEIVE_BYTES = 8 * 1024 * 1024
-"""What the transport lets in, so that a request above its limit meets our error and not the transport's."""
+"""Limit of the transport, above those of the contract, so that a larger request gets our error, not the transport's."""

@@ -1,4 +1,4 @@
-"""Health from the command line: ``python -m memarena_backend.probe HOST:PORT`` exits 0 if the backend is SERVING."""
+"""Checks a backend's health: ``python -m memarena_backend.probe HOST:PORT`` exits with 0 if it is SERVING."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TIMEOUT_S = 3.0
 
 
 def is_serving(address: str) -> bool:
-    """Whether a backend without TLS says SERVING within three seconds. Raises grpc.RpcError if it says nothing."""
+    """Whether a backend without TLS reports SERVING within three seconds. Raises grpc.RpcError without an answer."""
     with grpc.insecure_channel(address) as channel:
         stub = health_pb2_grpc.HealthStub(channel)
         response = stub.Check(health_pb2.HealthCheckRequest(), timeout=TIMEOUT_S)
@@ -19,7 +19,7 @@ def is_serving(address: str) -> bool:
 
 
 def main() -> int:
-    """Exit code 0 for SERVING, 1 for anything else with the reason on standard error, 2 for a wrong command line."""
+    """Return 0 for SERVING, 1 for anything else with the reason on standard error, 2 for a bad command line."""
     if len(sys.argv) != 2:
         sys.stderr.write("error: expected one argument, HOST:PORT\n")
         return 2

@@ -1,4 +1,4 @@
-"""Finding the field behind a message that protobuf refuses for its UTF-8: protobuf says only that there is one."""
+"""Finds the field with invalid UTF-8 in a message that protobuf refuses, since protobuf does not name it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _VARINT, _FIXED64, _LENGTH_DELIMITED, _FIXED32 = 0, 1, 2, 5
 
 
 def path_of_bad_utf8(data: bytes, descriptor: Descriptor) -> str | None:
-    """Path of the first string field that is not valid UTF-8, None if there is none or the message is broken."""
+    """Return the path of the first string field with invalid UTF-8; None if there is none, or the message is broken."""
     try:
         return _search(data, descriptor)
     except (IndexError, ValueError):

@@ -1,7 +1,7 @@
-"""The chat model that LangMem asks: the gateway's, with the token of the call, every reply looked at and counted.
+"""Implements the chat model that LangMem calls: the gateway's, with the token of the call; replies are counted.
 
-LangMem and trustcall below it take whatever a model says: what they cannot use they log or drop, and where asking fails
-they ask again, hundreds of times. So what ends an extraction is raised as a BaseException, which they do not catch.
+LangMem, and trustcall below it, log or drop replies that they cannot use, and retry failed calls hundreds of times. So
+an error that must end an extraction is raised as a BaseException, which they do not catch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_REPLY_TOKENS = 1_024
 LONGEST_REPLY_CHARS = 65_536
 """Longer tool calls are ignored: a model that keeps to MAX_REPLY_TOKENS cannot have written them."""
 MAX_CALLS = 5
-"""Model calls that one extraction may make; the library has no limit."""
+"""Limit of model calls of an extraction; the library has none."""
 
 Tools = Sequence[Mapping[str, Any]]
 

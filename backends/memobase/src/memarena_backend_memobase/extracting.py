@@ -107,7 +107,7 @@ def _reason(fault: ServerFaultError) -> str:
 
 
 def _drop_remains(server: Server, user: str, before: Holding, bundles: Iterable[_Bundle]) -> None:
-    """After a failed flush delete its blobs, and its event, which the server writes before the profile."""
+    """Delete the blobs of a failed flush, and its event, which the server writes before the profile."""
     server.drop_blobs(user)
     expected = {result.event_id for bundle in bundles for result in bundle.results} | set(before.events)
     for event in server.events(user):

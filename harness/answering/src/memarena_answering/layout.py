@@ -88,7 +88,7 @@ def render_messages(
 ) -> tuple[Message, ...]:
     """Return the messages around a context body; the system text is in the user turn if there is no system role.
 
-    Without an asker there is no line that says who asks.
+    Without an asker there is no line on who asks.
     """
     words = prompt_text()
     system = words.system if d6_rules == "stated" else inferred_system()
@@ -139,7 +139,7 @@ def _user_turn() -> re.Pattern[str]:
 
 
 def split_prompt(messages: Sequence[Message]) -> PromptParts | None:
-    """Undo :func:`render_messages`; None if the last message is no prompt of this package."""
+    """Return the parts of :func:`render_messages`; None if the last message is not a prompt of this package."""
     match = _user_turn().search(messages[-1].content) if messages else None
     if match is None:
         return None

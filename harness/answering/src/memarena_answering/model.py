@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Literal
 
 TokenCounter = Callable[[Sequence[str]], Sequence[int]]
-"""Tokens of each text, in the order given. One call is one round trip, so texts are counted together."""
+"""Returns the tokens of each text, in the same order. A call is a round trip, so texts are counted together."""
 
 
 class AnsweringError(Exception):
@@ -20,7 +20,7 @@ class PromptTooLongError(AnsweringError):
 
 
 class ReaderCallError(AnsweringError):
-    """A call of the reader failed. ``status`` is the HTTP status, None where there was no (whole) answer."""
+    """A call of the reader failed. ``status`` is the HTTP status, None if there was no complete reply."""
 
     def __init__(self, status: int | None, message: str) -> None:
         super().__init__(message if status is None else f"HTTP {status}: {message}")
@@ -48,7 +48,7 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks. ``name`` and ``relationship`` (to the owner) belong to known persons."""
+    """The person who asks. ``name`` and ``relationship`` (to the owner) are those of known persons."""
 
     kind: Literal["owner", "known_person", "anonymous"]
     name: str = ""
@@ -57,7 +57,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class ReadingPlan:
-    """How the reader is asked. Token counts of 0: the limit is unknown or not set."""
+    """The reader's parameters. Token counts of 0: the limit is unknown or not set."""
 
     model: str
     max_tokens: int
@@ -90,7 +90,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What the reader is sent. Tokens are as counted by the counter, without those that the chat template adds."""
+    """The messages to the reader. Tokens are those of the counter, without those that the chat template adds."""
 
     messages: tuple[Message, ...]
     kept_items: int
@@ -103,7 +103,7 @@ class Prompt:
     prompt_tokens: int
     """Tokens of all messages."""
     kept: tuple[int, ...] = ()
-    """Indices of the shown items in the input, in the order shown."""
+    """Indices of the shown items in the input, in the order of the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The whole reply. Token counts are None where the reader reports none."""
+    """The whole reply. Token counts are None if the reader reports none."""
 
     text: str
     finish_reason: Literal["stop", "length", "unknown"]
@@ -125,7 +125,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """What a reply says. ``parse`` tells how it was found: strict JSON, repaired JSON, plain text, nothing there."""
+    """The answer in a reply. ``parse``: whether it was strict JSON, repaired JSON, plain text, or empty."""
 
     answer: str
     reason: str

@@ -1,1 +1,1 @@
-"""Files of a dataset: model, typed values, reading, validating, ego projection, importers."""
+"""Reads, writes, checks and imports data sets: records, typed values, the projection of an ego."""

@@ -1,4 +1,4 @@
-"""Gold of the nine families as typed records, discriminated by ``kind``.
+"""Defines the gold of the nine families as typed records, discriminated by ``kind``.
 
 ``parse_gold`` (gold_reading.py) builds them from the ``ground_truth`` objects of the files. ``values`` carries typed
 values (values.py) where the data set has them; the value judge needs them, every other route works without.

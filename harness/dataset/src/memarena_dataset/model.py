@@ -1,4 +1,4 @@
-"""Typed, frozen records of a dataset folder (released MemArena-L layout).
+"""Defines typed, frozen records of a data set folder (released MemArena-L layout).
 
 Rows keep fields that are not listed here (``extra="allow"``), so that a file read and written again loses nothing.
 Times are floats in simulated days: the day index is the floor, the fraction the time of day.
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from memarena_dataset.gold import Gold, Sharing
 
 SUFFICIENT_TURNS_VERSION = 1
-"""Form of ``Instance.sufficient_turn_ids``; ``pipeline_report.json`` names the form that a data set is written in."""
+"""Version of the form of ``Instance.sufficient_turn_ids``; ``pipeline_report.json`` states that of a data set."""
 
 
 class Row(BaseModel):
@@ -26,7 +26,7 @@ class Row(BaseModel):
 
 
 WORDINGS = ("plain", "other_name", "description")
-"""How a generated question names what it asks for: by its own name, by another that people use, by what it is."""
+"""How a generated question refers to its subject: by its name, by another name that people use, by a description."""
 
 
 class Family(str, Enum):
@@ -227,7 +227,7 @@ def is_assistant(agent_id: str) -> bool:
 
 
 def display_name_of(agent_id: str) -> str:
-    """Name for a slug: ``maya_chen`` is Maya Chen; ``assistant_maya_chen`` is Maya Chen's assistant."""
+    """Return the name for a slug: ``maya_chen`` is Maya Chen; ``assistant_maya_chen`` is Maya Chen's assistant."""
     if agent_id.startswith("assistant_"):
         return f"{display_name_of(agent_id.removeprefix('assistant_'))}'s assistant"
     return " ".join(part.capitalize() for part in agent_id.split("_") if part)

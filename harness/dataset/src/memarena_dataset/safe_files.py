@@ -22,7 +22,7 @@ def acquire_lock(path: Path) -> int:
     BlockingIOError if another process holds it, and OSError if the path cannot be opened or the file system has no
     locks.
     """
-    # Without O_CREAT where it exists: kernels refuse that for another user's file in a shared folder.
+    # Without O_CREAT if it exists: kernels refuse that flag for another user's file in a shared folder.
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | (0 if path.exists() else os.O_CREAT)
     descriptor = os.open(path, flags | os.O_CLOEXEC, 0o666)
     try:

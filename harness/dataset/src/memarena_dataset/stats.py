@@ -56,7 +56,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Summary of a data set. Spreads are None where there is nothing to count."""
+    """Summary of a data set. Spreads are None if there is nothing to count."""
 
     name: str
     sha256: str

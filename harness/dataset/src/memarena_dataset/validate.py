@@ -1,7 +1,7 @@
-"""``validate``: run every check of a profile over a data set folder and collect what they find.
+"""Validates a data set folder: runs all checks of a profile and collects their findings.
 
-``structural`` holds for any data set: files, ids, times, projections, evidence. ``full`` is for worlds whose gold is
-typed: besides, every question has one right answer, and it can be had from the evidence and nowhere else.
+``structural`` applies to any data set: files, ids, times, projections, evidence. ``full`` is for worlds with typed
+gold: every question must also have exactly one right answer, which follows from the evidence alone.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ FULL: tuple[Check, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What validate found. A data set is valid if there are no errors."""
+    """The findings of a validation. A data set is valid if there are no errors."""
 
     profile: Profile
     errors: tuple[Finding, ...]
     warnings: tuple[Finding, ...]
     not_checked: tuple[str, ...]
-    """What could not be decided, and which file or key is missing for it."""
+    """Checks that could not be made, with the missing file or key."""
 
     @property
     def valid(self) -> bool:
@@ -84,7 +84,7 @@ def validate(path: Path, profile: Profile = Profile.STRUCTURAL) -> Validation:
     """Check a data set folder.
 
     Raises:
-        DatasetError: there is nothing to check: no folder, no corpus, a broken gzip file.
+        DatasetError: there is nothing to check, as the folder or the corpus is missing or a gzip file is broken.
     """
     with open_dataset(path, strict=False) as dataset:
         world = World(dataset)
@@ -102,7 +102,7 @@ def validate(path: Path, profile: Profile = Profile.STRUCTURAL) -> Validation:
 def refuse_invalid(dataset: Dataset) -> None:
     """Raise DatasetError for an open data set in which ``validate`` finds an error, with the first and their number.
 
-    What a run asks on top of a bad world would be held against backends.
+    Backends would be blamed for wrong answers to the questions of an invalid data set.
     """
     world = World(dataset)
     errors = [each for check in STRUCTURAL for each in check(world) if each.severity == "error"]

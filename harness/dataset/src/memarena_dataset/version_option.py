@@ -1,4 +1,4 @@
-"""``--version`` of a program: what the metadata of its distribution say."""
+"""Implements the option ``--version`` of a program, from the metadata of its distribution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 
 def version_printer(program: str, distribution: str) -> Callable[[bool], None]:
-    """Callback of the option: prints the program's name and version, and ends it."""
+    """Return the option's callback, which prints the program's name and version, and ends it."""
 
     def print_version(requested: bool) -> None:
         if requested:

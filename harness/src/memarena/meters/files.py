@@ -39,7 +39,7 @@ class FileSource:
         return tuple(attempt(channel, reader) for channel, reader in self.readers.items())
 
     def close(self) -> None:
-        """Nothing is held open between reads."""
+        """Do nothing: no file is open between reads."""
 
 
 def attempt(channel: Channel, reader: Callable[[], float]) -> Reading | Unavailable:

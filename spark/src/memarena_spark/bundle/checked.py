@@ -17,7 +17,7 @@ from memarena_spark.bundle.verify import Trust, verify
 def check_bundle(bundle: Path, allowed: Path | None) -> CheckedBundle:
     """Verify a bundle with ``allowed`` signers; None: any key, or no signature.
 
-    Raises SparkError if it is no folder, or ssh-keygen is missing.
+    Raises SparkError if it is not a folder, or ssh-keygen is missing.
     """
     verification = verify(bundle, Trust(allowed=allowed, unsigned=allowed is None))
     facts = verification.facts

@@ -19,7 +19,7 @@ from memarena_spark.bundle.derived import Facts
 def gold_faults(facts: Facts, log_folder: Path, folder: Path) -> Iterator[str]:
     """Yield how a log differs from the data set in ``folder``, a line for the first difference of each kind.
 
-    Raises :class:`memarena_dataset.errors.DatasetError` if the folder is no data set.
+    Raises :class:`memarena_dataset.errors.DatasetError` if the folder is not a data set.
     """
     with open_dataset(folder) as dataset:
         logged_sha256 = facts.run.manifest.dataset.sha256

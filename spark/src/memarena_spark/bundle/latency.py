@@ -1,4 +1,4 @@
-"""Checks the latency study in a bundle: makes its files again from the logs, as far as the bundle has them."""
+"""Checks the latency study in a bundle: makes its files again from those logs that the bundle has."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ class StudyChecked:
 def check_study(bundle: Path, run_id: str) -> StudyChecked:
     """Compare the files below ``latency/`` with the bundle's log; an empty result if there are none.
 
-    A study of the bundle's run alone is made again whole. Of one that rests on further runs, what it says of this run
-    is; its tables and figures are made again from its data; the further runs' figures cannot be, and are named. Fits
-    over other memories than the default ones do not follow either: such a study belongs next to a bundle.
+    A study of only the bundle's run is made again completely. Of a study of several runs, the entries of this run are
+    made again from the log, and tables and figures from the study's data; the figures of the other runs cannot be
+    checked, and are reported. Fits over other memories than the default ones do not follow from a log either: such a
+    study belongs next to a bundle, not into it.
     """
     there = [name for name in layout.files_of(bundle) if name.startswith(layout.LATENCY)]
     if not there:

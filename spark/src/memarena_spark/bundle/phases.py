@@ -30,7 +30,7 @@ def samples_files(log_folder: Path) -> list[str]:
 def measured_again(log_folder: Path) -> tuple[PhaseMeasured, ...]:
     """Return the energy of every phase of a run with one segment, in the order of the log.
 
-    Raises MeterError, naming the file, where samples are not as they were written, and FileError where there are none.
+    Raises MeterError, naming the file, if samples are damaged, and FileError if there are none.
     """
     system, file = "", ""
     phases: list[PhaseEnded] = []

@@ -165,7 +165,7 @@ def _cache(facts: Facts, log_folder: Path) -> Iterator[Refusal]:
 def _radix_cache(reader: ReaderRef) -> str:
     """Return the state of SGLang's prefix cache as read back: ``on``, ``off``, or empty without such a flag.
 
-    A server that the run started itself is known by its kind, one behind a URL by what it says of itself.
+    A server that the run started is recognized by its kind, a server with a URL by its own description.
     """
     if reader.kind != "sglang" and reader.details.get("server") != "sglang":
         return ""

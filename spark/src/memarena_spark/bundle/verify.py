@@ -68,10 +68,10 @@ class Verification:
 
 
 def verify(bundle: Path, trust: Trust, dataset: Path | None = None) -> Verification:
-    """Verify a bundle, and with its data set what the log has of that: gold, evidence, sources.
+    """Verify a bundle; with its data set, also the log's gold, evidence and sources.
 
-    Raises SparkError if ``bundle`` is no folder or ssh-keygen is missing, and
-    :class:`memarena_dataset.errors.DatasetError` if ``dataset`` is none; all else is a fault.
+    Raises SparkError if ``bundle`` is not a folder or ssh-keygen is missing, and
+    :class:`memarena_dataset.errors.DatasetError` if ``dataset`` is not a data set; anything else is a fault.
     """
     if not bundle.is_dir():
         raise SparkError(f"{bundle}: expected the folder of a bundle")

@@ -313,7 +313,7 @@ def audit(
     """Verify a bundle and ask a random share of its questions again. Exit 4 if the answers do not agree."""
     trust = Trust(allowed_signers, unsigned)
     if seed is None:
-        # Whoever can tell the seed beforehand can tell which answers will be asked for again.
+        # Random: an operator who knew the seed beforehand would know which questions are asked again.
         seed = secrets.randbelow(2**32)
     report = audit_bundle(bundle, dataset, out, trust, share=share, seed=seed, say=_say)
     for cell in report.cells:

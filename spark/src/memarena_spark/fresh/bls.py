@@ -32,7 +32,7 @@ def verify_on_g2(key: bytes, message: bytes, signature: bytes) -> bool:
 def verify_on_g1(key: bytes, message: bytes, signature: bytes) -> bool:
     """Whether a signature on G1 (48 bytes) is that of a key on G2 (96 bytes): e(signature, G2) = e(hash, key).
 
-    Raises ValueError for bytes that are no point.
+    Raises ValueError for bytes that are not a point.
     """
     point = pubkey_to_G1(BLSPubkey(signature))
     if not subgroup_check(point):

@@ -45,7 +45,7 @@ class _NoAnswerError(Exception):
 
 
 def ask_embedder(spec: EmbedderSpec) -> Embedder | Unknown:
-    """Version, how much of the model is on the GPU, and how long an embedding takes when the model is warm."""
+    """Return the server's version, the model's bytes on the GPU, and the seconds of an embedding by the warm model."""
     root = spec.url.rstrip("/")
     try:
         version = _object(f"{root}/api/version").get("version")
@@ -87,7 +87,7 @@ def _loaded(root: str, model: str) -> dict[str, int]:
 
 
 def ask_reader(spec: ReaderServerSpec, api_key: str | None = None) -> ReaderServer | Unknown:
-    """Kind, flags and version as the server gives them, and whether a short chat completion works.
+    """Return kind, flags and version as the server reports them, and whether a short chat completion works.
 
     ``api_key`` is the one that the run will ask with.
     """

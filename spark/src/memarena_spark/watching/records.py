@@ -1,4 +1,4 @@
-"""What was seen of a run's readers: frozen records that go into its record."""
+"""Defines the observations of a run's readers, which are part of the run's record."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class World:
 
     @cached_property
     def facts(self) -> tuple[Fact, ...]:
-        """Statements of ``facts.jsonl``; empty if there is no such file. Unusable rows go to ``fact_problems``."""
+        """Statements of ``facts.jsonl``; empty if it does not exist. Unusable rows go to ``fact_problems``."""
         facts: list[Fact] = []
         for line in Folder(self.dataset.path).lines(FACTS):
             try:
@@ -170,7 +170,7 @@ class World:
 
     @cached_property
     def facts_by_subject(self) -> Mapping[tuple[str, str, str | None], tuple[Fact, ...]]:
-        """Statements by what they are about: subject, attribute, scope."""
+        """Statements by subject, attribute and scope."""
         grouped: defaultdict[tuple[str, str, str | None], list[Fact]] = defaultdict(list)
         for fact in self.facts:
             grouped[fact.subject, fact.attribute, fact.scope].append(fact)

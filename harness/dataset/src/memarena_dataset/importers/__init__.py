@@ -1,1 +1,1 @@
-"""Data sets of others, brought into our layout. Nothing is lost in silence: what is skipped is named with a reason."""
+"""Imports published data sets into our layout; everything that is skipped or changed is reported with the reason."""

@@ -86,8 +86,8 @@ def import_beam(source: Path, out: Path, *, rubrics: Rubrics = "none") -> Accoun
     Args:
         source: the folder.
         out: the folder that is written.
-        rubrics: which questions a rubric decides, which takes a judge with a model: none (those that need one are left
-            out), those that need one, or all.
+        rubrics: for which questions the rubric is the gold, which needs a judge with a model: none (questions that
+            need a rubric are left out), those that need it, or all.
 
     Raises:
         DatasetError: the folder is missing or holds no chats, a file is not BEAM's, or ``out`` is taken.

@@ -75,7 +75,7 @@ class _Conversation:
 
 
 def import_locomo(source: Path, out: Path, corrections: Path | None = None) -> Account:
-    """Write a LoCoMo file as a data set folder, with the corrections of a second file where there is one.
+    """Write a LoCoMo file as a data set folder, with the corrections of a second file if there is one.
 
     Raises:
         DatasetError: a file is missing or not of its form, or ``out`` is taken.
@@ -274,7 +274,10 @@ def _write_questions(
 def _corrected(
     correction: Correction, family: Family, gold: Gold, turns: list[str], corrected_turns: list[str]
 ) -> tuple[Gold, list[str], dict[str, Any]]:
-    """Gold and evidence as corrected, and what metadata keeps: the reason, and what was published where it changed."""
+    """Return gold, evidence turns and metadata after a correction.
+
+    The metadata has the correction's reason, and the published gold and evidence if they were changed.
+    """
     metadata: dict[str, Any] = {"id": correction.name, "kind": correction.kind, "reason": correction.reason}
     if isinstance(gold, TextGold) and correction.changes_gold:
         metadata["published_ground_truth"] = ground_truth_of(family, gold)

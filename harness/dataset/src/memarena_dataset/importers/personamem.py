@@ -5,7 +5,7 @@
 - One ego per history. A history has no times and no bounds between its chats: all of it is on one day, cut into
   sessions of some 20 messages, each of which begins with a message of the user.
 - The first message is the system's and describes the person. No person says it, so it is left out; the questions are
-  about what the chats imply.
+  about facts that the chats imply.
 - Every question becomes ``d5_cloze``: the suitable reply and the others are the options, in an order that depends on
   their text alone. Options are single lines. Questions are asked at the end of the day.
 - Evidence is the related snippet, if its messages are in the history.

@@ -1,1 +1,1 @@
-"""Reading and writing the files of a data set."""
+"""Reads and writes the files of a data set."""

@@ -3,7 +3,7 @@
 Keys per family are those of the released files; ``docs/dataset-format.md`` lists them. Typed values are ours and
 optional everywhere: ``values`` (all families), ``option_values`` (cloze), ``altered_values`` (counterfactual),
 ``changed_values`` (conflict), ``claim`` (abstain), ``sensitive_category``, ``sharing`` and ``friendship`` (permission).
-Numbers given as answers become text; a value that is an agent id becomes that agent's name.
+Numbers as answers become text; a value that is an agent id becomes that agent's name.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def parse_gold(
     asker: str | None = None,
     names: Mapping[str, str] | None = None,
 ) -> Gold:
-    """Typed gold of one instance.
+    """Return the typed gold of an instance.
 
     Args:
         family: which file the instance is in.
@@ -135,7 +135,7 @@ class _Reader:
         return None if self.truth.get(key) in (None, "") else self._as_bool(key)
 
     def values(self, key: str = "values") -> tuple[Value, ...]:
-        """Typed values under ``key``; empty if it is missing."""
+        """Return the typed values under ``key``; empty if it is missing."""
         if not self.has(key):
             return ()
         try:

@@ -190,7 +190,7 @@ class _InstanceRow:
 
 
 class _Loader:
-    """Reads the small files of a folder and collects what is wrong with them."""
+    """Reads the small files of a folder and collects their problems."""
 
     def __init__(self, folder: Folder, leave_out: Collection[str]) -> None:
         self.folder = folder
@@ -208,7 +208,7 @@ class _Loader:
         self.unknown_askers: frozenset[str] = frozenset()
 
     def load(self) -> None:
-        """Everything but the corpus."""
+        """Load all files but the corpus."""
         self._load_report()
         self._load_rows(PERSONAS, agent_of, lambda agent: agent.agent_id, "agent_id", self.agents)
         self._check_neighbors()
@@ -295,19 +295,22 @@ class _Loader:
                 self._problem(file, line.number, error)
 
     def add_agent(self, agent_id: str) -> None:
-        """An agent that no persona describes."""
+        """Add an agent without a persona; nothing if it is known."""
         if agent_id and agent_id not in self.agents:
             self.agents[agent_id] = Agent(agent_id=agent_id)
 
     def add_askers(self) -> None:
-        """Those who ask; one that neither a persona nor the corpus names is noted."""
+        """Add the askers; those in no persona and no session are recorded in ``unknown_askers``."""
         askers = {row.instance.asker_agent_id or "" for row in self.instances.values()} - {""}
         self.unknown_askers = frozenset(askers - self.agents.keys())
         for agent_id in sorted(askers):
             self.add_agent(agent_id)
 
     def drop_without_evidence(self, sessions: Corpus, turn_places: Mapping[str, set[str]]) -> None:
-        """Name and drop instances whose evidence does not exist."""
+        """Drop instances whose evidence does not exist, and record each as a problem.
+
+        ``turn_places``: ids of the sessions that hold a turn, by turn id.
+        """
         for instance_id, row in list(self.instances.items()):
             reason = _missing_evidence(row.instance, sessions, turn_places)
             if reason is not None:
@@ -333,7 +336,7 @@ def _missing_evidence(instance: Instance, sessions: Corpus, turn_places: Mapping
 
 
 def _find(report: Mapping[str, Any], key: str) -> tuple[str, Any]:
-    """Value of a key of the report or of its configuration, with the field's path."""
+    """Return the path and value of a key of the report or of its configuration; the value is None if it is missing."""
     for table in ("", "config", "configuration"):
         part = report.get(table) if table else report
         if isinstance(part, Mapping) and part.get(key) is not None:
@@ -371,7 +374,7 @@ def _check_versions(report: Mapping[str, Any]) -> None:
 
 
 def _check_pack(report: Mapping[str, Any]) -> None:
-    """The pack of a generated data set has all its keys, and its hash is that of the files listed in ``banks``."""
+    """Check that a generated data set's pack has all keys, and that its hash is that of the files in ``banks``."""
     field, pack = _find(report, "pack")
     if pack is None:
         return
@@ -392,8 +395,8 @@ def open_dataset(path: Path, *, strict: bool = True, leave_out: Collection[str] 
 
     Args:
         path: the folder.
-        strict: raise on the first row that cannot be used. Otherwise such rows are left out and named in ``problems``.
-        leave_out: ids of questions whose rows are passed over unread, such as one that cannot be used.
+        strict: raise if a row cannot be used. Otherwise such rows are left out and reported in ``problems``.
+        leave_out: ids of questions whose rows are skipped, for example because they cannot be used.
 
     Raises:
         DatasetError: the folder or its corpus is missing or unreadable, no question has an id of ``leave_out``, or
@@ -407,7 +410,7 @@ def open_dataset(path: Path, *, strict: bool = True, leave_out: Collection[str] 
     loader.load()
     if unknown := sorted(set(leave_out) - loader.left_out):
         raise DatasetError(f"{path}: --leave-out {unknown[0]}: no question has this id")
-    wanted_turns = {turn_id for row in loader.instances.values() for turn_id in row.instance.evidence_turn_ids}
+    evidence_turns = {turn_id for row in loader.instances.values() for turn_id in row.instance.evidence_turn_ids}
     turn_places: dict[str, set[str]] = {}
 
     def look(session: Session, line: int) -> None:
@@ -415,7 +418,7 @@ def open_dataset(path: Path, *, strict: bool = True, leave_out: Collection[str] 
             loader.add_agent(agent_id)
         for turn in session.turns:
             loader.add_agent(turn.speaker_id)
-            if turn.turn_id in wanted_turns:
+            if turn.turn_id in evidence_turns:
                 turn_places.setdefault(turn.turn_id, set()).add(session.session_id)
 
     corpus = Corpus.scan(folder, on_problem=loader.problems.append, on_session=look)
@@ -428,8 +431,8 @@ def open_dataset(path: Path, *, strict: bool = True, leave_out: Collection[str] 
         loader.add_askers()
         if strict and loader.problems:
             more = len(loader.problems) - 1
-            rest = f" (and {more} more; memarena dataset validate {path} lists them)" if more else ""
-            raise DatasetError(f"{loader.problems[0]}{rest}")
+            others = f" (and {more} more; memarena dataset validate {path} lists them)" if more else ""
+            raise DatasetError(f"{loader.problems[0]}{others}")
         return Dataset(folder, loader, corpus)
     except BaseException:
         corpus.close()

@@ -1,7 +1,7 @@
-"""Write a data set folder: all of it or nothing, never over something that is there.
+"""Writes a data set folder atomically, and never over an existing one.
 
-Files grow in a folder next to the target, which is renamed into place when it is complete. ``ground_truth_of`` is the
-way back of ``parse_gold``.
+Files are written to a folder next to the target, which is renamed to the target when it is complete.
+``ground_truth_of`` is the inverse of ``parse_gold``.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def refuse_to_overwrite(out: Path) -> None:
 
 
 class FolderWriter:
-    """A data set folder in the making. Use it as a context manager; it appears at ``out`` when the block ends well.
+    """Writes a data set folder. Use it as a context manager; the folder appears at ``out`` if the block raises nothing.
 
     Raises (everywhere):
-        DatasetError: ``out`` is taken, or the operating system refuses (disk full, no permission).
+        DatasetError: ``out`` exists, or the operating system refuses (disk full, no permission).
     """
 
     def __init__(self, out: Path) -> None:

@@ -1,7 +1,7 @@
-"""Typed values, and the one reader of them in text: dates, times, durations, amounts, numbers, names and terms.
+"""Defines typed values and reads them from text: dates, times, durations, amounts, numbers, names and terms.
 
-``types`` has the forms that a data set's gold carries. The other modules find values in running English: ``reading``
-reads a text once and keeps what was found, ``match`` says where a text states a given value.
+``types`` has the types of a data set's gold. The other modules recognize values in English text: ``reading`` reads a
+text once and stores its values, ``match`` returns the positions at which a text states a value.
 """
 
 from memarena_dataset.values.types import (

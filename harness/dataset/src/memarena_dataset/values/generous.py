@@ -141,4 +141,4 @@ def _day(year: int, month: int, day: int) -> date | None:
     try:
         return date(year, month, day)
     except ValueError:
-        return None  # "the thirty-first of February" is no date, so the words mean something else
+        return None  # "the thirty-first of February" is not a date, so the words mean something else

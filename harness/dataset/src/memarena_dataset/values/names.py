@@ -19,8 +19,8 @@ _OPENS_A_PHRASE = re.compile(
     r"both|the|this|these|those|my|your|our|his|her|their|a|an|you|it)\b"
     r"|[A-Z][a-z]{2,}(?:er|est)\s+(?:answer|version|account|story|form|part|note|remark|talk|session|conversation)s?\b"
 )
-"""A participle with what belongs to it (``Judging by …``), an adjective before a word of talk (``Longer version``):
-people's names are hardly followed so."""
+"""A participle with its complement (``Judging by …``), or a comparative before a word for speech (``Longer
+version``): such words rarely follow a person's name."""
 _NO_NAMES = """
 mr mrs ms miss dr prof professor sir madam uncle aunt of the i'm i've i'd i'll
 """
@@ -28,7 +28,7 @@ _NEVER = frozenset((*_NO_NAMES.split(), *MONTHS, *WEEKDAYS))
 
 
 def proper_names(text: str) -> list[ProperMention]:
-    """Proper names in a tidied text. A capitalised first word counts only if it is no everyday word."""
+    """Return the proper names in a tidied text. A capitalised first word counts only if it is not an everyday word."""
     names = []
     for match in _CAPITALISED.finditer(text):
         pieces = [(w.start(), w.group()) for w in re.finditer(r"\S+", match.group())]

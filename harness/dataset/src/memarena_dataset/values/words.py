@@ -176,12 +176,12 @@ def _squad_tokens(text: str) -> tuple[str, ...]:
 
 
 def token_f1(prediction: str, gold: str) -> float:
-    """F1 of the two bags of SQuAD tokens, 0 to 1. Two empty texts agree (1.0), one empty text shares nothing (0.0)."""
+    """Return the F1 (0 to 1) of the two bags of SQuAD tokens: 1.0 for two empty texts, 0.0 if one is empty."""
     return bag_f1(_squad_tokens(prediction), _squad_tokens(gold))
 
 
 def bag_f1(predicted: Sequence[str], gold: Sequence[str]) -> float:
-    """F1 of two bags of tokens."""
+    """Return the F1 (0 to 1) of two bags of tokens: 1.0 for two empty bags, 0.0 if one is empty."""
     if not predicted or not gold:
         return float(not predicted and not gold)
     unmatched = dict(_counted(tuple(gold)))
