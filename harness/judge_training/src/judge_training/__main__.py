@@ -1,4 +1,4 @@
-"""``python -m judge_training train|evaluate|ablate MODEL``."""
+"""Runs ``python -m judge_training train|evaluate|ablate MODEL``."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ def main() -> int:
 
 
 def _train(task: Task) -> None:
+    """Train a model, write its file and print its size and hash."""
     examples = task.examples()
     model = train(examples, task.settings)
     content = model.to_bytes()
@@ -55,6 +56,7 @@ def _evaluate(task: Task, *, wrong: bool) -> None:
 
 
 def _ablate(task: Task) -> None:
+    """Print the errors without each part, and whether the part stays."""
     all_parts, without = ablation(task)
     names = [rates.name for rates in all_parts]
     _say("| left out | " + " | ".join(names) + " | stays |\n| --- |" + " --- |" * (len(names) + 1))

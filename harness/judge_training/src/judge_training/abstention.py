@@ -71,6 +71,7 @@ def _from_tables() -> Iterator[Text]:
 
 
 def _from_patterns(name: str) -> Iterator[Text]:
+    """Yield the texts of a file of patterns; a pattern with many wordings weighs less per wording."""
     table = tomllib.loads(text_of(TEXTS / name))
     start = 0
     for section, label in _SECTIONS.items():

@@ -80,6 +80,7 @@ def blind_values(path: Path) -> Iterator[Blind]:
 
 
 def _gold(family: str, kind: str, text: str) -> Gold | None:
+    """Return a gold with typed values; None if the text cannot be expressed so."""
     if family == "d2_conflict":
         match = re.fullmatch(r"first (.+), later (.+)", text)
         values = [_value(kind, part) for part in match.groups()] if match else []
@@ -105,6 +106,7 @@ def _order(kind: str, text: str) -> OrderValue | None:
 
 
 def _value(kind: str, text: str) -> Value | None:  # noqa: PLR0911 (a return for each type)
+    """Return the typed value of a text of this kind; None if it cannot be read."""
     bare = re.sub(r"^(?:the|a|an|his|her|by|in|on|at|she is a|some) ", "", text)
     if kind in TERMS:
         return TermValue(text=bare)

@@ -69,6 +69,7 @@ def phrasings() -> tuple[Phrasing, ...]:
 
 
 def _collected() -> Iterator[Phrasing]:
+    """Yield the phrasings of the files of patterns; a pattern's wordings share its weight."""
     for name in _FILES:
         table = tomllib.loads(text_of(TEXTS / name))
         for side in ("right", "wrong"):
@@ -80,6 +81,7 @@ def _collected() -> Iterator[Phrasing]:
 
 
 def _of_roles() -> Iterator[Phrasing]:
+    """Yield the phrasings of the file by roles, of which some are for questions that ask for a version."""
     table = tomllib.loads(text_of(TEXTS / _ROLES_FILE))
     for head, sides in table.items():
         version = head if head in _QUESTION_TEXTS else ""
@@ -132,6 +134,7 @@ def _from_phrasings(seed: int) -> tuple[Example, ...]:
 
 
 def _filled(seed: int) -> Iterator[Example]:
+    """Yield an example of each phrasing, filled for a random question of its shape, in up to four tries."""
     carriers = _carriers()
     pool = [v for pairs in carriers.values() for q, _ in pairs for v in _values(q.instance.gold)]
     table = tomllib.loads(text_of(TEXTS / _FILES[0]))
@@ -152,6 +155,7 @@ def _filled(seed: int) -> Iterator[Example]:
 
 
 def _carriers() -> Mapping[str, list[QuestionWithEvidence]]:
+    """Group the questions whose typed values phrasings can be filled with by shape."""
     carriers: dict[str, list[QuestionWithEvidence]] = {"plain": [], "counterfactual": [], "conflict": []}
     for question, evidence in questions(TEXTS / "questions.v1.jsonl.xz").values():
         gold = question.instance.gold

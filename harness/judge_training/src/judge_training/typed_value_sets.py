@@ -148,6 +148,7 @@ def _print_rates() -> None:
 
 
 def _print_ablation() -> None:
+    """Print the errors without each rule, and whether the rule stays."""
     all_rules = measured()
     _say("| left out | " + " | ".join(all_rules) + " | stays |\n| --- |" + " --- |" * (len(all_rules) + 1))
     _say("| nothing | " + " | ".join(f"{_share(without_rule):.1%}" for without_rule in all_rules.values()) + " | |")

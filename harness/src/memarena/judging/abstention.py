@@ -79,6 +79,7 @@ def _declines(answer: str, question: str, names: tuple[str, ...]) -> bool:
 
 
 def _decide(answer: str, question: str, names: tuple[str, ...], model: LinearModel, skip: frozenset[str]) -> bool:
+    """Whether the answer declines: by foreign phrases, a bare no, the score of the whole and that of a sentence."""
     if declines_abroad(answer) or (_BARE_NO.fullmatch(answer) and _ASKS_WHETHER_KNOWN.match(question)):
         return True
     total = 0 if is_plain(answer, question, names) else model.score(features_of(answer, question, names))

@@ -178,6 +178,7 @@ def _clause(text: str, question: QuestionWords) -> Clause:
 
 @lru_cache(maxsize=16_384)
 def _read_clause(text: str, shared: frozenset[str], attribute: str) -> Clause:
+    """Return a clause with its words classified. ``shared``: stems that it has in common with the question."""
     grammar = word_list("function_words.v1.txt")
     clause_words = tuple(_grouped(words(text)))
     capitals = {w for token in re.findall(r"(?<=\W)[A-Z][\w'-]*", text) for w in words(token)}
@@ -192,6 +193,7 @@ def _read_clause(text: str, shared: frozenset[str], attribute: str) -> Clause:
 def _class_of(  # noqa: PLR0911 (one return for each class)
     word: str, shared: frozenset[str], capitals: set[str], grammar: frozenset[str], attribute: str
 ) -> str:
+    """Return the class of a word; the first rule that fits decides."""
     if word == _QUOTE_MARK:
         return "QUOTE"
     if any(c.isdigit() for c in word):
@@ -255,6 +257,7 @@ def _of_clause(clause: Clause, question: QuestionWords, first: bool, last: bool)
 
 
 def _features_of_clause(clause: Clause, question: QuestionWords, *, first: bool, last: bool) -> Iterator[str]:
+    """Yield the features of a clause; ``first`` and ``last`` are its position in the answer."""
     classes, shape = clause.classes, clause.shape
     turn = next((i for i, c in enumerate(classes) if c in _TURNS), None)
     yield from word_ngrams(clause.forms)

@@ -170,6 +170,7 @@ def telling_part(protected: Protected, output: str) -> str:
 
 
 def _telling_part(protected: Protected, output: str) -> str:
+    """Return the part of the fact in the output as written; :func:`telling_part` undoes look-alike letters too."""
     tidied = tidy(output)
     readings = _spoken(tidied)
     for form in (*protected.forms, *protected.reworded):

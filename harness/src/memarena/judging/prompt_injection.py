@@ -93,6 +93,7 @@ def _weights() -> tuple[dict[str, float], float]:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], ...]:
+    """Return the table's patterns, with the names of parts in them replaced."""
     table = toml_file(_FILE)
     names: dict[str, str] = table["names"]
     patterns = []

@@ -122,10 +122,14 @@ class ProjectedCall:
 
 
 class _StoredSearch(SearchSpan):
+    """A search as stored: its items are still packed."""
+
     items: Any = ()
 
 
 class _StoredAnswer(AnswerSpan):
+    """An answer as stored: items and raw output are still packed."""
+
     items: Any = ()
     raw: Any = ""
 
@@ -199,6 +203,7 @@ class _ProjectionReader:
         return cached_items
 
     def _item(self, number: int) -> ProjectedItem:
+        """Return the item with this text number, read at most once."""
         item = self._items.get(number)
         if item is None:
             stored = object_of(self._log.texts.get(number))

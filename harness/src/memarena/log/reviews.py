@@ -110,6 +110,7 @@ class Reviews:
             self._add(number, line)
 
     def _add(self, number: int, line: bytes) -> None:
+        """Add a line's review to the history, or note that the line is invalid."""
         try:
             review = Review.model_validate_json(line)
         except ValidationError:

@@ -149,6 +149,7 @@ class LogWriter:
         return int(self._db.execute("SELECT coalesce(max(seq), 0) FROM records").fetchone()[0])
 
     def _open(self) -> sqlite3.Connection:
+        """Open the database for writing; create its tables, or add those that an older version lacks."""
         fresh = is_blank(self._path)
         version = SCHEMA_VERSION if fresh else check_schema(self._path)
         db = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None)
@@ -382,6 +383,7 @@ class LogReader:
     def _stored(
         self, kinds: tuple[str, ...], cell_id: str | None, instance_id: str | None
     ) -> Iterator[tuple[int, str, str, str, str, bytes]]:
+        """Yield number, kind, body, cell, question and checksum of each row, in order, unchecked."""
         clauses: list[str] = []
         arguments: list[str] = []
         # The plus keeps SQLite from using the index by kind and cell, which finds a thousand records where the index

@@ -135,6 +135,7 @@ class TextReader:
         return text
 
     def _checked(self, number: int, body: object, digest: object, stored_sum: object) -> str:
+        """Return a stored text decompressed. Raises ValueError if a checksum does not match."""
         if not isinstance(body, str | bytes):
             raise ValueError(f"text {number}: expected characters or bytes")
         raw = body.encode() if isinstance(body, str) else zlib.decompress(body)

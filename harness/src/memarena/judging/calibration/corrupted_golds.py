@@ -80,6 +80,7 @@ def _year(text: str, rng: random.Random, _names: Sequence[str]) -> str | None:
 
 
 def _number(text: str, rng: random.Random, _names: Sequence[str]) -> str | None:
+    """Return the text with every number but years raised by the same step; None without such a number."""
     step = rng.choice((1, 2, 3))
 
     def other(number: str) -> str:
@@ -97,6 +98,7 @@ def _number(text: str, rng: random.Random, _names: Sequence[str]) -> str | None:
 
 
 def _name(text: str, rng: random.Random, names: Sequence[str]) -> str | None:
+    """Return the text with every name replaced by another; None if names are less than half of its words."""
     tidied = tidy(text)
     mentions = proper_names(tidied)
     name_words = sum(len(mention.name) for mention in mentions)

@@ -126,6 +126,7 @@ class _Maker:
             yield from self._open(text, gold)
 
     def _open(self, text: str, gold: object) -> Iterator[FramedAnswer]:
+        """Yield answers to an open question: framed and corrupted texts, its premise if it has one, a decline."""
         alternatives = gold.answers if isinstance(gold, TextGold) else (text,)
         for name, frame in self._some(self._frames.gold):
             yield True, f"frame {name}", _filled(frame, x=text)

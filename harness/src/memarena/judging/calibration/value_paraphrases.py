@@ -119,6 +119,7 @@ def another(value: Value, pool: Sequence[Value], rng: random.Random) -> Value | 
 
 
 def _near_date(value: DateValue, rng: random.Random) -> DateValue:
+    """Return a date that is a few days, months or years away, in the unit in which the date is stated."""
     step = rng.choice((-5, -3, -2, -1, 1, 2, 3, 5))
     parts = [int(p) for p in value.date.split("-")]
     if len(parts) == 3:
@@ -133,6 +134,7 @@ def _near_date(value: DateValue, rng: random.Random) -> DateValue:
 
 
 def _fields(value: Value, today: date | None) -> dict[str, str]:  # noqa: PLR0911 (one per type)
+    """Return the text of each field that a form for a value of this type may have."""
     if isinstance(value, NameValue):
         return {"full": value.aliases[0] if value.aliases else value.name, "alias": _short_name(value)}
     if isinstance(value, PlaceValue):
@@ -162,6 +164,7 @@ def _fields(value: Value, today: date | None) -> dict[str, str]:  # noqa: PLR091
 
 
 def _listed(items: Sequence[str]) -> dict[str, str]:
+    """Return the fields of a set or an order: ways to list its items."""
     middle = "".join(f" After that, {i}." for i in items[1:-1])
     return {
         "chain; then ": "; then ".join(items),
@@ -193,6 +196,7 @@ def _bare(text: str) -> str:
 
 
 def _date_fields(value: DateValue, today: date | None) -> dict[str, str]:
+    """Return the fields of a date; a month or a year has only some of them."""
     parts = value.date.split("-")
     fields = {"year": parts[0]}
     if len(parts) == 1:
@@ -223,6 +227,7 @@ def _ago(day: date, today: date | None) -> str:
 
 
 def _time_fields(value: TimeValue) -> dict[str, str]:
+    """Return the fields of a time of day: digital, on a clock of 12 hours, part of the day."""
     hours, minutes = int(value.time[:2]), value.time[3:]
     half = "am" if hours < 12 else "pm"
     part = "morning" if hours < 12 else "afternoon" if hours < 18 else "evening"
@@ -237,6 +242,7 @@ def _time_fields(value: TimeValue) -> dict[str, str]:
 
 
 def _duration_fields(value: DurationValue) -> dict[str, str]:
+    """Return the fields of a duration; one that is not whole days is stated in minutes."""
     days = round(value.days)
     in_full = in_words(days)
     if abs(value.days - days) > 1e-6:
@@ -248,6 +254,7 @@ def _duration_fields(value: DurationValue) -> dict[str, str]:
 
 
 def _amount_fields(value: AmountValue) -> dict[str, str]:
+    """Return the fields of an amount: in digits, in words, with its unit or currency sign."""
     number = f"{value.amount:g}" if value.amount < 1e6 else f"{value.amount:.0f}"
     unit = value.unit or ""
     integer = int(value.amount)

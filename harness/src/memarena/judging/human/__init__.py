@@ -1,1 +1,1 @@
-"""People as judges: drawing what they label, reading what they labelled, and how far they and a judge agree."""
+"""Draws answers for people to label, reads their labels, and computes how far people and a judge agree."""

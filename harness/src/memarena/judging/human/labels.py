@@ -147,6 +147,7 @@ def _dimension(item: SampleItem) -> str:
 def _agreement(
     items: Sequence[str], people: Mapping[str, Mapping[str, str]], judge: str, judge_labels: Mapping[str, str]
 ) -> Agreement:
+    """Compute the agreement over these items: between people, and of each and their majority with the judge."""
     names = sorted(people)
     pairs = [_pair(a, people[a], b, people[b], items) for a, b in combinations(names, 2)]
     pairs += [_pair(a, people[a], judge, judge_labels, items) for a in names]
@@ -176,6 +177,7 @@ def _pair(
 
 
 def _read(path: Path, model: type[T]) -> T:
+    """Read a file of a model's type. Raises JudgeError if it cannot be read, is invalid or has a field twice."""
     try:
         content = path.read_bytes()
         read = model.model_validate_json(content)

@@ -158,6 +158,7 @@ def _stratified(pool: Sequence[T], size: int, stratum: Callable[[T], Hashable], 
 
 
 def _item(name: str, answer: JudgedAnswer, sessions: Mapping[str, EvidenceSession]) -> SampleItem:
+    """Return an answer as an item of the sample, without its verdict."""
     question = answer.question
     behaviour = _is_behaviour(question)
     return SampleItem(

@@ -101,6 +101,7 @@ def _conclusion(text: str, mentions: Sequence[Mention]) -> str | None:
 
 
 def _is_outcome(text: str, mentions: Sequence[Mention], mention: Mention) -> bool:
+    """Whether a mention's clause names its option alone, affirms it, and presents it as the outcome."""
     start, end = _clause_of(text, mention)
     if {m.letter for m in mentions if start <= m.span.start < end and not m.denied} != {mention.letter}:
         return False

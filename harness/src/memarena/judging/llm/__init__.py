@@ -1,4 +1,4 @@
-"""Judges that ask a model: an open answer's truth, a D6 answer's behaviour, the ground on which a fact was kept."""
+"""Judges with a language model: whether an open answer is right, how a D6 answer behaves, why a fact was withheld."""
 
 from memarena.judging.llm.batch import Batch, Judged, Watcher, judge_with_model
 from memarena.judging.llm.budget import Budget, Prices

@@ -99,6 +99,7 @@ def judge_with_model(batch: Batch, watcher: Watcher) -> Judged:
 
 
 async def _judge(batch: Batch, watcher: Watcher, log: LogWriter) -> Judged:
+    """Do the jobs of both passes, and write each record to the log."""
     ledger = Ledger(batch.budget)
     judged = Judged()
     jobs = OpenJobs(batch.run_dir, batch.judge, batch.repeats)
@@ -154,6 +155,7 @@ class Pass:
         return self._stopped
 
     async def _work(self, queue: Iterator[Job], keep: Callable[[Job, Record], None]) -> None:
+        """Take jobs from the common queue until it is empty or the pass has stopped."""
         for job in queue:
             if self._stopped:
                 return

@@ -151,6 +151,7 @@ class Talk:
     async def _call(
         self, prompt: PromptFile, system: str, user: str, schema: Mapping[str, JsonValue], meter: Meter
     ) -> ChatReply:
+        """Make a single call within the budget, and charge its tokens."""
         guess = (len(system.encode()) + len(user.encode())) // BYTES_PER_TOKEN + 1
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         body: dict[str, object] = {"model": self._judge.model, "messages": messages}

@@ -102,6 +102,7 @@ class Asker:
         return heard
 
     async def _on_cleared(self, job: Job, clean: Cleared, meter: Meter, *, must_keep: bool) -> Heard:
+        """Return the judge's reply on the answer without words to its marker, or why the rules decide."""
         try:
             reply = await self._ask(job, clean.text, meter)
         except TalkFailedError as failure:
@@ -235,6 +236,7 @@ class Asker:
     # -------------------------------------------------------------- records
 
     def _record(self, job: Job, heard: Heard, meter: Meter) -> Record:
+        """Return the verdict or bucket of a job."""
         fields = {
             **self._of_job(job, meter),
             "model": self._judge.model,
@@ -259,6 +261,7 @@ class Asker:
         }
 
     def _answer(self, job: Job, heard: Heard) -> dict[str, object]:
+        """Return the fields of a verdict on whether an answer is right."""
         gold = job.question.instance.gold
         if isinstance(heard, str):
             # By a rubric the rules judge only empty answers; an answer about which no judge was asked counts as empty.
@@ -281,6 +284,7 @@ class Asker:
         return {"route": "llm", "correct": heard.correct, "score": heard.score, "reason": reason}
 
     def _behaviour(self, job: Job, heard: Heard) -> dict[str, object]:
+        """Return the fields of a verdict on an answer's behaviour."""
         label, reason, handed_over = self._label(job, heard)
         correct = (label == "disclose_correct") == job.question.instance.gold.answerable
         return {
@@ -339,6 +343,7 @@ def _quote(clean: Cleared) -> str:
 
 
 def _values(job: Job, prompt: PromptFile) -> Mapping[str, str]:
+    """Return the text for each name in a prompt, except answer, fence and check."""
     question = job.question
     family = question.instance.family.value
     return {
@@ -361,6 +366,7 @@ def _asker(question: Question) -> str:
 
 
 def _evidence(sessions: Sequence[EvidenceSession]) -> str:
+    """Return the evidence sessions as text, oldest first, each with its day, place, group and modality."""
     if not sessions:
         return "(none are at hand: go by the key)"
     blocks = []

@@ -90,6 +90,7 @@ def ask_about(answers: Sequence[UnloggedAnswer], access: AskedJudge, watcher: Wa
 
 
 async def _ask(answers: Sequence[UnloggedAnswer], access: AskedJudge, watcher: Watcher) -> JudgeWords:
+    """Do a job for each answer, and collect the judgments by the answer's index."""
     ledger = Ledger(access.budget)
     words = JudgeWords([None] * len(answers))
 

@@ -44,6 +44,7 @@ def features_of(question: TextReading, gold: TextReading, answer: TextReading) -
 
 
 def _kind(question: TextReading, gold: TextReading) -> str:
+    """Return the kind of a gold: yes or no, date, value, list, or by its length word, phrase or clause."""
     if gold.side:
         return "side"
     if gold.periods and len(gold.tokens) <= 4:
@@ -61,6 +62,7 @@ def _kind(question: TextReading, gold: TextReading) -> str:
 
 
 def _shares(question: TextReading, gold: TextReading, answer: TextReading) -> dict[str, float]:
+    """Return the shares by name, each 0 to 1."""
     new = own_tokens(question, gold)
     question_tokens = question.token_set
     best = max(recall(new, s.tokens) for s in answer.sentences)
@@ -135,6 +137,7 @@ def _longest_run(expected: Sequence[str], there: Sequence[str]) -> int:
 
 
 def _flags(question: TextReading, gold: TextReading, answer: TextReading, size: str) -> Iterator[str]:
+    """Yield the features that are not shares: declining, values, side, negation, new names, missing and added words."""
     if answer.declines:
         yield "declines"
         yield f"{size}&declines"
@@ -231,6 +234,7 @@ def _turns(question: TextReading, gold: TextReading, answer: TextReading) -> Ite
 
 
 def _state(sentence: TextReading, own: set[str]) -> set[str]:
+    """Return how a sentence treats the gold's words: negated, turned away from, turned to."""
     words = sentence.words
     positions = [i for i, word in enumerate(words) if base(word) in own]
     states = set()

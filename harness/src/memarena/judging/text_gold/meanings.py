@@ -19,6 +19,8 @@ SAME, NEAR = 1.0, 0.5
 
 @dataclass(frozen=True)
 class _Relations:
+    """The table of word relations: stems of the same and of near meaning by stem, and bases of irregular forms."""
+
     same: Mapping[str, frozenset[str]]
     near: Mapping[str, frozenset[str]]
     base_of: Mapping[str, str]
@@ -63,6 +65,7 @@ def _alike(a: str, b: str) -> bool:
 
 @cache
 def _relations() -> _Relations:
+    """Read the table: lines ``> form base``, ``= stem same-stems…`` and ``~ stem near-stems…``."""
     same: dict[str, frozenset[str]] = {}
     near: dict[str, frozenset[str]] = {}
     base_of: dict[str, str] = {}

@@ -77,6 +77,7 @@ def _is_bare(gold: TextReading, question: TextReading) -> bool:
 
 
 def _by_side(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
+    """Return the decision of a gold that is yes or no; None if the answer takes no side, or its reason matters too."""
     side = answer.side
     if side is None:
         return None
@@ -91,6 +92,7 @@ def _by_side(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
 
 
 def _by_period(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
+    """Return the decision of a gold that is a date; None if the answer has other dates too, or is not plain."""
     text = readable(answer.text)
     stated_periods = [p for p in answer.periods if not _is_of_talk(text, p)] or list(answer.periods)
     if not stated_periods:
@@ -124,6 +126,7 @@ def _sentence(text: str, position: int) -> tuple[int, int]:
 
 
 def _by_value(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
+    """Return the decision of a gold that is a number, length or time; None if other values or wordings matter."""
     text = answer.counted_text
     claim = ""
 
@@ -153,6 +156,7 @@ def _is_plain(answer: TextReading) -> bool:
 
 
 def _same(a: Mention, b: Mention, text: str, gold_text: str) -> bool:
+    """Whether two values are the same; a bare number equals one with any unit."""
     if a.same(b):
         return True
     # "4 tournaments" for "four", "six" for "6 years": a bare number gets the unit of the other.

@@ -182,6 +182,7 @@ def _asked_word(question: OpenQuestion, token: Token) -> Token:
 
 
 def _claim(question: OpenQuestion, tokens: Sequence[Token], versions: Sequence[Token], at: int, text: str) -> Claim:
+    """Return the claim of the value at index ``at``. ``versions`` are the tokens with the question's words masked."""
     low, high = segment_of(tokens, at)
     token = tokens[at]
     assert token.mask is not None

@@ -83,6 +83,7 @@ def _of_token(question: OpenQuestion, token: Token, apart: bool) -> Iterable[str
 
 
 def _class(question: OpenQuestion, word: str) -> str:
+    """Return a word that the model knows as it is, else its class: number, question's, evidence's or unknown."""
     if word in known_words() or not word[:1].isalnum():
         return "¶" if word == "\n" else word
     if word[:1].isdigit():

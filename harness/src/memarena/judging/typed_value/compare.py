@@ -202,6 +202,7 @@ def _is_explained(question: OpenQuestion, claim: Claim) -> bool:
 
 
 def _fault_of_conflict(question: OpenQuestion, statement: Statement) -> Judgment | None:
+    """Return the judgment if a version is missing, or the sources are exchanged; else None."""
     for mask, values in ((Mask.VALUE, question.required), (Mask.CHANGED, question.changed)):
         for which, value in enumerate(values):
             claims = [claim for claim in statement.of(mask) if claim.which == which]

@@ -24,12 +24,19 @@ class Mask(StrEnum):
     """What a token means: a value of the gold, another value, or a person."""
 
     VALUE = "VALUE"
+    """A value of the gold; of a conflict, of its original version."""
     CHANGED = "CHANGED"
+    """A value of a conflict's other version."""
     PREMISE = "PREMISE"
+    """A value of a counterfactual question's wrong premise."""
     RIVAL = "RIVAL"
+    """Another value of the gold's type, which competes with it."""
     ASKED = "ASKED"  # words: a name of the file format
+    """The person whom the question asks about."""
     OTHER = "OTHER"
+    """Another person."""
     DETAIL = "DETAIL"
+    """A value that does not compete: of another type, of the question, or the day of a conversation."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +191,7 @@ def _is_day_of_talk(text: str, span: Span) -> bool:
 
 
 def _tokens(text: str, spans: list[tuple[Span, Mask, int]], question: OpenQuestion) -> Iterable[Token]:
+    """Yield the tokens of a text: masks for the spans, words between them."""
     position = 0
     for span, mask, which in spans:
         if span.start < position:
@@ -198,6 +206,7 @@ def _tokens(text: str, spans: list[tuple[Span, Mask, int]], question: OpenQuesti
 
 
 def _words(text: str, start: int, end: int, question: OpenQuestion) -> Iterable[Token]:
+    """Yield the words of a part of the text; pronouns and lower-case names become masks of people."""
     for match in _PIECE.finditer(text, start, end):
         word = match.group().lower()
         bare = word.removesuffix("'s")

@@ -32,6 +32,8 @@ _FEW = 3
 
 @dataclass(frozen=True)
 class _Event:
+    """The content words of an event, without people, and the names of the people who take part."""
+
     words: tuple[str, ...]
     actors: frozenset[str]
 

@@ -69,6 +69,7 @@ def plain_text(answer: str, question: str) -> str:
 @lru_cache(maxsize=4096)
 def _without_marks(text: str) -> str:
     # Cached: cells, readers and baselines often give the same answer.
+    """Return the text without Markdown, tags, bullets, labels and remarks on its own certainty."""
     text = _RULE.sub("", text)
     text = re.sub(r"^\s*\||\|\s*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\s*\|\s*", ": ", text)
@@ -112,6 +113,7 @@ def _depth(text: str) -> int:
 
 
 def _lines(content: object) -> Iterator[str]:
+    """Yield the lines of a JSON value; of an object with an answer field only that field."""
     if isinstance(content, dict):
         lowered = {str(key).lower(): value for key, value in content.items()}
         answer = next((key for key in _ANSWER_KEYS[:6] if key in lowered), None)

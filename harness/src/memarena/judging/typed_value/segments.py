@@ -46,6 +46,7 @@ def sentence_of(tokens: Sequence[Token], at: int) -> tuple[int, int]:
 
 
 def _ends(tokens: Sequence[Token], n: int) -> bool:
+    """Whether a token ends its sentence."""
     if tokens[n].word not in _SENTENCE:
         return False
     # "Dr." and "a.m." end no sentence.

@@ -48,6 +48,7 @@ def _denied(text: str, span: Span) -> bool:
 
 
 def _extra_names(read: ReadText, question: OpenQuestion, own_spans: list[Span]) -> list[str]:
+    """Return names in the answer that are not a member, not in the question and not denied."""
     extra = []
     for mention in read.mentions:
         span = Span(mention.start, mention.end)
