@@ -10,9 +10,11 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 from unicodedata import normalize
@@ -20,7 +22,7 @@ from urllib.parse import urlsplit
 
 import grpc
 from grpc_health.v1 import health, health_pb2
-from memarena_backend import Call, Day, Description, Item, Memory, OptionSpec, Query, SearchResult, fit_ranked
+from memarena_backend import Call, Day, Description, Item, Memory, Notice, OptionSpec, Query, SearchResult, fit_ranked
 from memarena_backend.day_decoder import DayAssembler, ReceivedDay
 from memarena_backend.engine import Engine, Ingested, SearchOutcome
 from memarena_backend.errors import CallError, invalid_argument
@@ -45,8 +47,10 @@ from tests.conformance.broken_lives import (
     Prompts,
     ReadsByHand,
     Takes,
+    edited,
     with_turns,
 )
+from tests.conformance.broken_memories import CatchesUp
 from tests.conformance.broken_retrieval import RankedMemory, words_of
 from tests.conformance.sound import Parts, SoundMemory
 
@@ -294,6 +298,34 @@ class BatchesOutliveReset(EditedIngest):
             yield frame
 
 
+class BusyIsAFault(Engine):
+    """While a day is pending, and a moment longer where it failed, other calls on its namespace end with INTERNAL."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._busy: set[str] = set()
+
+    def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
+        self._idle(header.namespace)
+        self._busy.add(header.namespace)
+        try:
+            ingested = super().ingest(header, rest, call)
+        except Exception:
+            time.sleep(3 * _CANCELLATION_ARRIVES_S)
+            self._busy.discard(header.namespace)
+            raise
+        self._busy.discard(header.namespace)
+        return ingested
+
+    def search(self, namespace: str, query: Query, call: Call) -> SearchOutcome:
+        self._idle(namespace)
+        return super().search(namespace, query, call)
+
+    def _idle(self, namespace: str) -> None:
+        if namespace in self._busy:
+            raise CallError(grpc.StatusCode.INTERNAL, "busy")
+
+
 class LocksWithoutCase(Engine):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -450,6 +482,64 @@ class FillsUp(Servicer):
         return response
 
 
+class LongTextsCutByRestart(SoundMemory):
+    """The length of a text is stored in 16 bits."""
+
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        super().restore(namespace, [edited(day, lambda text: text[: len(text) & 0xFFFF]) for day in days], call)
+
+
+class EventsLostByRestart(SoundMemory):
+    def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
+        super().restore(namespace, [replace(day, events=()) for day in days], call)
+
+
+class LongDaysLater(CatchesUp):
+    """Indexes a day of many turns after the next question."""
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        if sum(len(session.turns) for session in day.sessions) <= 100:
+            return super().commit_day(namespace, day, call)
+        self.left.append(partial(self.complete, namespace, day))
+        return super().commit_day(namespace, replace(day, sessions=(), events=()), call)
+
+
+class CutsCharacters(Servicer):
+    """Under a bound of tokens the last character is cut in two, as languages do whose texts are bytes."""
+
+    def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
+        response = super().search(request, context)
+        if request.max_context_tokens and response.items:
+            response.items[-1].text += "\ue001"
+        return response
+
+    def handlers(self) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        def cut(response: pb.SearchResponse) -> bytes:
+            return response.SerializeToString().replace("\ue001".encode(), b"\xee\x80.")
+
+        whole = super().handlers()
+        search = whole["Search"]
+        method: Any = search.unary_unary
+        return {**whole, "Search": grpc.unary_unary_rpc_method_handler(method, search.request_deserializer, cut)}
+
+
+class ServesTooEarly(Servicer):
+    """Is SERVING for a moment before it takes a day, but for the first start."""
+
+    _started: ClassVar[set[Path]] = set()
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        again = engine._store._path in self._started
+        self._started.add(engine._store._path)
+        self._ready_at = time.monotonic() + 0.5 * again
+
+    def ingest(self, frames: Frames, context: grpc.ServicerContext) -> pb.IngestResponse:
+        if time.monotonic() < self._ready_at:
+            raise CallError(grpc.StatusCode.UNAVAILABLE, "starting")
+        return super().ingest(frames, context)
+
+
 class SetsOfTurns(Takes):
     def edit(self, day: Day) -> Day:
         return with_turns(day, lambda s: tuple({turn.text: turn for turn in reversed(s.turns)}.values())[::-1])
@@ -574,6 +664,7 @@ BREACHES: dict[str, Breach] = {
     "frames counted": Breach(Parts(engine=CountsFrames), "dig.gate", "it counts 2 for session_count, and 1 came"),
     "half hours forward": Breach(Parts(engine=HalfHoursPositive), "ing.offsets", "05:45:00-03:30, which is later"),
     "batch ids after Reset": Breach(Parts(engine=BatchesOutliveReset), "rst.forgets", "is refused as known"),
+    "busy is a fault": Breach(Parts(engine=BusyIsAFault), "ing.cancelled", "ABORTED is expected: ERR-6"),
     "locks without case": Breach(Parts(engine=LocksWithoutCase), "gen.independent", "another call on the namespace"),
     "few streams": Breach(Parts(engine=FewStreams), "gen.many", "got Ingest: RESOURCE_EXHAUSTED"),
     "half known": Breach(Parts(engine=CommitsAtTheTrailer), "ing.cancelled", "Ingest, which was cancelled"),
@@ -585,7 +676,16 @@ BREACHES: dict[str, Breach] = {
     "whole seconds": Breach(Parts(memory=SecondsAlone), "life.sources", "its source lies between"),
     "a thousand words": Breach(Parts(memory=FirstThousandWords), "life.ingested", "the end of a text of 1,500 words"),
     "beginnings of numbers": Breach(Parts(memory=NumbersByTheirBeginning), "src.options", "depth '1x', whose default"),
-    "a response filled up": Breach(Parts(memory=RankedMemory, servicer=FillsUp), "lim.response", "ends at the first"),
+    "a response filled up": Breach(
+        Parts(memory=RankedMemory, servicer=FillsUp), "lim.response", "it ends at the first"
+    ),
+    "long texts cut by a restart": Breach(
+        Parts(memory=LongTextsCutByRestart), "life.again", "the end of a text of 70000 bytes"
+    ),
+    "events lost by a restart": Breach(Parts(memory=EventsLostByRestart), "life.again", "an event"),
+    "long days later": Breach(Parts(memory=LongDaysLater), "life.ingested", "was not returned right after its day"),
+    "characters cut": Breach(Parts(servicer=CutsCharacters), "src.max-context-tokens", "a character cut in two"),
+    "serving too early": Breach(Parts(servicer=ServesTooEarly), "hlt.restart", "the first Ingest was refused"),
     "sets of turns": Breach(Parts(memory=SetsOfTurns), "life.ingested", "a turn that comes twice"),
     "an end without text": Breach(Parts(memory=EndsWithoutText), "life.ingested", "turns behind one without text"),
     "ids of texts alone": Breach(Parts(memory=IdsOfTextsAlone), "life.sources", "the turn"),

@@ -115,7 +115,7 @@ def test_a_defect_fails_exactly_the_checks_of_the_table(runs: dict[str, Future[S
 def test_every_check_with_a_control_fails_for_a_backend_that_finds_nothing() -> None:
     """A check that something is not visible needs a control; a new one belongs to the row ``empty-search`` too."""
     negative = {
-        "idn.long-ids",
+        "lim.ids",
         "ing.cancelled",
         "ing.no-trailer",
         "ing.digest-checked",

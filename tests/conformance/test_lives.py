@@ -17,6 +17,7 @@ SMALL = LifeSize(days=24, long_turns=110, many=6, per_group=1, text_bytes=2_000)
 BREACHES = OF_LIVES | OF_KINDS
 NEEDS = {
     "text above 64 KiB": replace(SMALL, text_bytes=70_000),
+    "long texts cut by a restart": replace(SMALL, text_bytes=70_000),
     "a thousand words": replace(SMALL, text_bytes=14_000),
     "more than 50 events": replace(SMALL, many=56),
     "later frames": replace(SMALL, long_turns=400),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import grpc
 import pytest
 from memarena.conformance import SuiteResult, run_suite, shared_causes
 from memarena.conformance.digest_faults import FAULTS, TABLE_1, Encoding
+from memarena.conformance.scripted_models import EXTRACTOR
 from memarena.conformance.spelled_limits import names_field, sizes_in
 from memarena.conformance.suite import _last_words
 from memarena_backend import Call, Item
@@ -178,6 +183,37 @@ def test_a_token_that_the_suite_revoked_before_the_call_is_not_used_too_late(tmp
     failed = failures(held(Parts(servicer=AnyRole), tmp_path, "ans.required", "mod.after-return"))
     assert [*failed] == ["ans.required"]
     assert "a model that is no reader" in failed["ans.required"]
+
+
+class CallsLater(Servicer):
+    """Calls the extractor a moment after the day was confirmed."""
+
+    def ingest(self, frames: Frames, context: grpc.ServicerContext) -> pb.IngestResponse:
+        access: list[pb.ModelAccess] = []
+
+        def noted() -> Frames:
+            for frame in frames:
+                access.extend([frame.header.model_access] if frame.HasField("header") else [])
+                yield frame
+
+        response = super().ingest(noted(), context)
+        threading.Timer(0.1, self._call, access).start()
+        return response
+
+    def _call(self, access: pb.ModelAccess) -> None:
+        sent = urllib.request.Request(
+            f"{access.base_url}/chat/completions",
+            data=json.dumps({"model": EXTRACTOR, "messages": []}).encode(),
+            headers={"Authorization": f"Bearer {access.token}"},
+        )
+        with suppress(OSError, ValueError):
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sent, timeout=5).close()
+
+
+def test_late_calls_of_an_ingest_are_not_those_of_the_next_answer(tmp_path: Path) -> None:
+    failed = failures(held(Parts(servicer=CallsLater), tmp_path, "ver.unknown-enums", "mod.after-return"))
+    assert [*failed] == ["mod.after-return"]
+    assert "first of Ingest to /chat/completions" in failed["mod.after-return"]
 
 
 def test_failures_with_the_same_message_are_reported_together(tmp_path: Path) -> None:

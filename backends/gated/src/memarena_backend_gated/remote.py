@@ -15,7 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 import grpc
+from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_status import rpc_status
 from memarena_backend import (
     Call,
     CallError,
@@ -69,7 +71,9 @@ class BeneathError(CallError):
     """A call to the underlying backend failed. ``beneath`` is the backend's status code, ``code`` that of the gate."""
 
     def __init__(self, error: CallError, beneath: grpc.StatusCode) -> None:
-        super().__init__(error.code, str(error), retry_after_s=error.retry_after_s, limit=error.limit)
+        super().__init__(
+            error.code, error.description, field=error.field, retry_after_s=error.retry_after_s, limit=error.limit
+        )
         self.beneath = beneath
 
 
@@ -190,7 +194,7 @@ class RemoteMemory(Memory):
         code = error.code()
         line = f"{self._line(rpc)}: {_words(error)}"
         if code in _OF_THE_CALLER:
-            return BeneathError(CallError(code, line), code)
+            return BeneathError(CallError(code, line, field=_field_of(error)), code)
         if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED, grpc.StatusCode.CANCELLED):
             return BeneathError(unavailable(line), code)
         return BeneathError(CallError(grpc.StatusCode.INTERNAL, line), code)
@@ -235,6 +239,19 @@ def _channel(remote: Remote) -> grpc.Channel:
     if remote.tls_ca is None:
         return grpc.insecure_channel(remote.address, options=_OPTIONS)
     return grpc.secure_channel(remote.address, grpc.ssl_channel_credentials(remote.tls_ca), options=_OPTIONS)
+
+
+def _field_of(error: grpc.RpcError) -> str | None:
+    """Return the field that a BadRequest of the backend beneath names, None without one (ERR-2)."""
+    try:
+        status = rpc_status.from_call(error)
+    except ValueError:
+        return None  # details that contradict the status line
+    for detail in status.details if status is not None else ():
+        bad_request = error_details_pb2.BadRequest()
+        if detail.Unpack(bad_request) and bad_request.field_violations:
+            return str(bad_request.field_violations[0].field)
+    return None
 
 
 def _words(error: grpc.RpcError) -> str:

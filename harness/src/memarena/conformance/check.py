@@ -14,11 +14,6 @@ Applies = Callable[[BackendUnderTest], str | None]
 """Returns why a check does not apply to a backend, None if it does."""
 
 
-def always(_: BackendUnderTest) -> str | None:
-    """Return None: the check applies to every backend."""
-    return None
-
-
 @dataclass(frozen=True)
 class Check:
     """One property that is tested from outside. ``run`` raises BrokenError if the backend lacks it."""
@@ -27,7 +22,7 @@ class Check:
     clauses: tuple[str, ...]
     title: str
     run: Callable[[BackendUnderTest], None]
-    applies: Applies = always
+    applies: Applies = lambda _: None
     advisory: bool = False
     """Whether a finding breaks no clause and is only advice: it never fails a run."""
 
@@ -38,7 +33,7 @@ class Check:
 
 
 def check(
-    check_id: str, *clauses: str, applies: Applies = always, advisory: bool = False
+    check_id: str, *clauses: str, applies: Applies = lambda _: None, advisory: bool = False
 ) -> Callable[[Callable[[BackendUnderTest], None]], Check]:
     """Return a decorator that makes a function a check; its docstring is the title."""
 

@@ -38,6 +38,10 @@ class Encoding:
     role: Callable[[Encoding, int], bytes] = lambda encoding, role: encoding.integer(role)
     merged: bool = True
     """Whether the frames of a split session are one session."""
+    optional: tuple[str, ...] = ("modality", "place", "group")
+    """Optional fields of a session, in their order."""
+    empty: str = ""
+    """Which of them is an empty string where it is absent."""
     sessions_by: str = ""
     turns_by: str = ""
     events_by: str = ""
@@ -85,7 +89,7 @@ class Encoding:
                 self._list([self._participant(each) for each in session.participants]),
                 self._text(session.started_at),
                 self._text(session.ended_at),
-                *(self._optional(text) for text in (session.modality, session.place, session.group)),
+                *(self._optional(getattr(session, each), empty=each == self.empty) for each in self.optional),
                 self._list([self._turn(turn) for turn in turns]),
             )
         )
@@ -109,8 +113,8 @@ class Encoding:
         sent = self.text(text)
         return struct.pack(self.length, self.length_of(sent)) + sent.encode()
 
-    def _optional(self, text: str) -> bytes:
-        return self._text(text) if text else self.absent
+    def _optional(self, text: str, *, empty: bool = False) -> bytes:
+        return self._text(text) if text or empty else self.absent
 
 
 def _ascii(text: str) -> bytes:
@@ -129,6 +133,10 @@ FAULTS: dict[str, Encoding] = {
     "0 is an empty string (DIG-3)": Encoding(integer=lambda value: _ascii(str(value or ""))),
     "absent optional fields are encoded as empty strings (DIG-4)": Encoding(absent=bytes(4)),
     "absent optional fields are left out (DIG-4)": Encoding(absent=b""),
+    "an absent modality is an empty string (DIG-4)": Encoding(empty="modality"),
+    "an absent place is an empty string (DIG-4)": Encoding(empty="place"),
+    "an absent group is an empty string (DIG-4)": Encoding(empty="group"),
+    "place and group are swapped (DIG-6)": Encoding(optional=("modality", "group", "place")),
     "lengths are little-endian (DIG-2)": Encoding(length="<I"),
     "lengths have 8 bytes (DIG-2)": Encoding(length=">Q"),
     "lengths count characters, not bytes (DIG-2)": Encoding(length_of=len),

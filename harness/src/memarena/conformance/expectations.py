@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 
@@ -83,10 +84,15 @@ def scores_differ(old: Sequence[pb.MemoryItem], new: Sequence[pb.MemoryItem]) ->
 
 
 def score_change(first: Sequence[pb.MemoryItem], second: Sequence[pb.MemoryItem]) -> str:
-    """Format the items before and after for a message."""
+    """Format the items before and after for a message, from the first that differs."""
+    pairs = (([a], [b]) for a, b in zip(first, second, strict=False))
+    same = sum(1 for _ in itertools.takewhile(lambda pair: not differs(*pair) and not scores_differ(*pair), pairs))
 
     def listed(items: Sequence[pb.MemoryItem]) -> str:
-        return ", ".join(f"{item.text[:24]!r} {item.score:.5g}" for item in items[:4]) or "no items"
+        shown = [
+            f"{i.text[:24]!r} of {len(i.text)} characters, {i.time}, score {i.score:.5g}" for i in items[same:][:3]
+        ]
+        return "; ".join(shown) or "no items" + (" more" if same else "")
 
     return f"{listed(first)} before, {listed(second)} after"
 

@@ -25,6 +25,7 @@ _WITHOUT_TEXT = 0.3
 """Probability that a session begins with a turn without text."""
 _CATEGORIES = ("global", "community", "dyadic", "private", "")
 _WORDS, _BYTES_OF_WORDS = "1,500 words", 13_500
+TWICE = "a turn that comes twice"
 _FIRST, _LAST = "the first turn of a long session", "the last turn of a long session"
 _ODD = (
     "  {word} {emoji}{emoji}  ",
@@ -257,7 +258,7 @@ class LifeWriter:
         parts += [self._together, self._long, self._at_the_limit, self._one_word, self._near_ids, self._crowd]
         for _ in range((self._size.per_group + 1) // 2):
             parts += [partial(self.talk, drafts=self._odd()), self._ends]
-        twice = ("a turn that comes twice", self.fact())
+        twice = (TWICE, self.fact())
         return [
             *parts,
             partial(self.talk, drafts=()),

@@ -110,8 +110,7 @@ class Audit:
         known_names = {*present, *(name for name in shown if any(name in t.fact.statement for t in whole))}
         if strange := shown - known_names:
             raise BrokenError(
-                f"the item {item.text[:60]!r} names {min(strange)}, who took no part under that name in the session "
-                "that it comes from"
+                f"the item {item.text[:60]!r} names {min(strange)}, a name of no participant of its session"
             )
         (first, *more), turn = whole, whole[0].turn
         if more or turn is None or first.session is None:
@@ -138,11 +137,8 @@ class Audit:
         first, last = _span(held[0])
         if len(item.time) == _DATE_CHARS:
             shown = date.fromisoformat(item.time)
-            right = (
-                min(first.date(), first.astimezone(UTC).date())
-                <= shown
-                <= max(last.date(), last.astimezone(UTC).date())
-            )
+            dates = [each.date() for at in (first, last) for each in (at, at.astimezone(UTC))]
+            right = min(dates) <= shown <= max(dates)
         else:
             right = first - _ROUNDING <= datetime.fromisoformat(item.time.upper()) <= last + _ROUNDING
         if not right:

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 from memarena_proto import memory_backend_pb2 as pb
 
@@ -17,7 +17,7 @@ from memarena.conformance.backend_under_test import BackendUnderTest, NamespaceF
 from memarena.conformance.errors import BrokenError
 from memarena.conformance.expectations import completion, mentions, shows
 from memarena.conformance.fixtures import Fact
-from memarena.conformance.life import Entry, Life, LifeWriter
+from memarena.conformance.life import TWICE, Entry, Life, LifeWriter
 from memarena.conformance.life_audit import Audit
 from memarena.conformance.scripted_models import ReaderScript, default_models
 from memarena.conformance.wire import SERVICE, RefusedError
@@ -134,7 +134,19 @@ class Lived:
                     raise BrokenError("a batch id that only another namespace has committed is treated as a replay")
             (self.to_reset if name in _PATTERNS else self.neighbours).append(Neighbour(ns, facts, common))
 
+    @cached_property
+    def own(self) -> dict[str, set[str]]:
+        """By namespace, the words that it alone holds."""
+        own = {each.ns.namespace: {fact.value.lower() for fact in each.facts} for each in self.neighbours}
+        values, owner = {entry.fact.value.lower() for entry in self.life.entries}, self.life.people[0]
+        return {**own, self.ns.namespace: values | words_of(owner.display_name)}
+
     # ---------------------------------------------------------------- asking
+
+    def questions(self) -> list[tuple[NamespaceFixture, str]]:
+        """Return for each namespace a question for much that it holds; for a diagnostic, for the neighbours alone."""
+        asked = [(each.ns, each.question) for each in self.neighbours]
+        return asked if self.backend.diagnostic else [*asked, (self.ns, self.life.common)]
 
     def can_ask(self, entry: Entry) -> bool:
         """Whether an entry can be asked for: of a diagnostic only if it has a session, which names its evidence."""
@@ -174,7 +186,7 @@ class Lived:
         named = self.backend.has(pb.CAPABILITY_PROVENANCE) and not self.backend.diagnostic
         returned = {session for item in items for session in item.source_session_ids}
         # An id that was never ingested is for life.sources to report.
-        if entry.group == "a turn that comes twice" and named and returned <= set(self.life.session_ids):
+        if entry.group == TWICE and named and returned <= set(self.life.session_ids):
             twice = [e for e in self.life.entries if e.fact is entry.fact and e.session is not None]
             turns = {turn for item in items for turn in item.source_turn_ids if item.text == entry.fact.statement}
             if turns and not turns.issuperset(e.turn.turn_id for e in twice if e.turn is not None):
@@ -193,11 +205,7 @@ class Lived:
             groups[entry.group] += 1
             if groups[entry.group] > (self.backend.life_size.asked if time.monotonic() < end else 1):
                 continue
-            if (
-                len(returned) == 3
-                and len(whole) >= _WHOLE
-                and all(len(items) == len(whole) for items in returned.values())
-            ):
+            if len(returned) == 3 and len(whole) >= _WHOLE and {*map(len, returned.values())} == {len(whole)}:
                 returned.update((each, whole) for each in self.order() if each not in returned)
                 break
             whole = returned[index] = self.ask(entry)

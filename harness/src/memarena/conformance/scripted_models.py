@@ -103,11 +103,8 @@ class ReaderScript:
         """Return the token counts that the reader reports; None if it reports none."""
         if self.prompt_tokens is None:
             return None
-        return {
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-            "total_tokens": self.prompt_tokens + self.completion_tokens,
-        }
+        prompt, reply = self.prompt_tokens, self.completion_tokens
+        return {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}
 
     def hold(self, gate: threading.Event | None) -> None:
         """Wait for an event that the check sets, at most ``hold_timeout_s``."""
@@ -203,14 +200,17 @@ class ScriptedModels:
 
     @contextmanager
     def recording(self) -> Iterator[list[ModelCall]]:
-        """Yield a list that contains, after the block, the calls that arrived within it."""
+        """Yield a list that contains, after the block, the calls that arrived within it. Late ones of an Ingest or a
+        Search are left out: mod.after-return reports them.
+        """
         begin = len(self.calls)
         recorded: list[ModelCall] = []
         try:
             yield recorded
         finally:
             with self._lock:
-                recorded += self.calls[begin:]
+                late = ("after_return", "abandoned")
+                recorded += [c for c in self.calls[begin:] if c.phase not in late or c.label == "Answer"]
 
     def admit(self, path: str, authorization: str, body: Mapping[str, object]) -> tuple[Phase, ReaderScript]:
         """Record a request and return its phase (whether it may be served) and the script of its token."""

@@ -36,6 +36,7 @@ _OPTIONS = (
 Q = TypeVar("Q")
 T = TypeVar("T")
 
+_PENDING = " (as long as it is pending, ABORTED is expected: ERR-6)"
 MINOR_VERSION = 2
 """Minor version of the contract that the suite checks."""
 
@@ -262,13 +263,13 @@ class OpenIngest:
 
     def cancel(self) -> None:
         """Cancel the call, as a caller does that goes away."""
-        self._ended.append("Ingest, which was cancelled")
+        self._ended.append(f"Ingest, which was cancelled{_PENDING}")
         self._call.cancel()
         self._over.set()
 
     def outlast(self) -> str:
         """Wait for the deadline and return the code with which the call ended."""
-        self._ended.append("Ingest, whose deadline passed")
+        self._ended.append(f"Ingest, whose deadline passed{_PENDING}")
         try:
             self._call.result(timeout=self._deadline_s + 5.0)
         except (grpc.RpcError, grpc.FutureTimeoutError, grpc.FutureCancelledError) as error:
@@ -298,7 +299,10 @@ def refusal(rpc: str, error: grpc.RpcError) -> RefusedError:
             details += [f"{violation.subject} {violation.description}" for violation in quota.violations]
         elif detail.Unpack(info):
             details += [info.reason, *(f"{key} {value}" for key, value in sorted(info.metadata.items()))]
-    return RefusedError(rpc, call.code().name, call.details() or "", tuple(fields), tuple(details))
+    message = call.details() or ""
+    if "deserializing" in message:
+        message = f"the response cannot be read, as where a string is no UTF-8: was a character cut in two? ({message})"
+    return RefusedError(rpc, call.code().name, message, tuple(fields), tuple(details))
 
 
 def _without_indices(path: str) -> str:

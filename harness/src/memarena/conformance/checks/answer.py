@@ -163,8 +163,7 @@ def _comes_while(
     completion(ns.answer(ns.answer_request(fact.question), script, on_event=let_go))
     if script.held_out and len(script.calls) > 1:  # what comes when cannot be decided
         raise BrokenError(
-            f"the reader was asked {len(script.calls)} times for one Answer, and nothing of its first reply was passed "
-            "on while the rest was held back"
+            f"the reader was asked {len(script.calls)} times for one Answer, and nothing of its first reply came"
         )
     if script.held_out:
         raise BrokenError(f"no {kind} came in the {script.hold_timeout_s:g} s in which the reader held back {withheld}")
@@ -197,21 +196,12 @@ def unaltered(backend: BackendUnderTest) -> None:
             raise BrokenError(f"{what}: the reader sent {''.join(script.pieces)!r}, Completed says {completed.text!r}")
         expected = pb.FINISH_REASON_LENGTH if script.finish == "length" else pb.FINISH_REASON_STOP
         if completed.finish_reason != expected:
-            reported = enum_name(pb.FinishReason.DESCRIPTOR, completed.finish_reason)
-            raise BrokenError(f"{what}: the reader ended with {script.finish}, finish_reason is {reported}")
-        if script.prompt_tokens is None:
-            if completed.HasField("usage"):
-                raise BrokenError(
-                    f"{what}: usage says {completed.usage.prompt_tokens} and "
-                    f"{completed.usage.completion_tokens} tokens, which the reader did not report"
-                )
-            continue
-        usage = (completed.usage.prompt_tokens, completed.usage.completion_tokens)
-        if usage != (script.prompt_tokens, script.completion_tokens):
-            raise BrokenError(
-                f"{what}: the reader reported {script.prompt_tokens} and {script.completion_tokens} tokens, "
-                f"usage says {usage[0]} and {usage[1]}"
-            )
+            reason = enum_name(pb.FinishReason.DESCRIPTOR, completed.finish_reason)
+            raise BrokenError(f"{what}: the reader ended with {script.finish}, finish_reason is {reason}")
+        reported = None if script.prompt_tokens is None else (script.prompt_tokens, script.completion_tokens)
+        usage = completed.usage if completed.HasField("usage") else None
+        if (usage and (usage.prompt_tokens, usage.completion_tokens)) != reported:
+            raise BrokenError(f"{what}: the reader reported {reported or 'no'} tokens, usage is {usage or 'absent'}")
 
 
 @check("ans.sampling", "ANS-5", applies=requirements.our_reader)

@@ -48,6 +48,8 @@ def _steps(backend: BackendUnderTest) -> list[Step]:
                edited_day(_rich_day(backend, "Harbour"), path, " Cafe\u0301 \ufb01\r\n\r ")) for path in TEXTS),
         *(Step(f"a day whose {path} is a blank", "white_space_and_controls",
                edited_day(_rich_day(backend, "Harbour"), path, " ")) for path in OPTIONAL),
+        *(Step(f"a day without {path}, with every other field", "absent_modality_place_group",
+               edited_day(_rich_day(backend, "Harbour"), path, "")) for path in OPTIONAL),
         Step("a day with a session split over two frames", "split_session",
              of(*fixtures.split(ns.session("One.", "Two."), 1))),
         Step("a day out of the order of ids and times", "order_of_the_wire", _out_of_order(ns)),
@@ -65,7 +67,7 @@ def _rich_day(backend: BackendUnderTest, text: str) -> list[pb.IngestRequest]:
     ns = backend.namespace()
     frames = ns.frames(ns.session("It is late.", "So it is."), events=[fixtures.event(backend.new_id(), "It rained.")])
     for path in TEXTS:
-        frames = edited_day(frames, path, text)
+        frames = edited_day(frames, path, f"{text} {path}")  # each another text, or swapped fields would not show
     return frames
 
 
@@ -90,7 +92,7 @@ def _out_of_order(ns: NamespaceFixture) -> list[pb.IngestRequest]:
 @check("dig.gate", "DIG-1", "DIG-2", "DIG-3", "DIG-4", "DIG-5", "DIG-6")
 def gate(backend: BackendUnderTest) -> None:
     """The digest of small days is accepted; if not, which mistake it has."""
-    before = "none before it"
+    before = "no day before it"
     for step in _steps(backend):
         try:
             backend.retried(partial(backend.ingest, step.frames))
@@ -106,13 +108,13 @@ def gate(backend: BackendUnderTest) -> None:
 def _diagnosis(backend: BackendUnderTest, step: Step, before: str) -> str:
     right = TABLE_1.day(step.frames)
     shown = right[:_SHOWN_BYTES].hex() + ("…" if len(right) > _SHOWN_BYTES else "")
-    reported = f"{step.what} is DATA_LOSS ({before})"
+    reported = f"{step.what} is DATA_LOSS"
     vector = f"compare the vector {step.vector} of digest.v1.json; expected encoding: {shown}"
     for name, more in product(("session_count", "turn_count", "event_count"), (-2, -1, 1, 2)):
         count = getattr(step.frames[-1].trailer, name)
         with suppress(RefusedError, ValueError):  # there is no number below zero
             backend.ingest(edited_day(step.frames, f"trailer.{name}", count + more, seal=False))
-            return f"{reported}: it counts {count + more} for {name}, and {count} came (DIG-8)"
+            return f"{reported}: it counts {count + more} for {name}, and {count} came (DIG-8); {before}"
     for mistake, encoding in FAULTS.items():
         wrong = encoding.day(step.frames)
         if wrong == right:
@@ -122,9 +124,9 @@ def _diagnosis(backend: BackendUnderTest, step: Step, before: str) -> str:
             at = first_difference(right, wrong)
             return (
                 f"{reported}: {mistake}; the first byte that differs is {at}: expected {right[at : at + 8].hex()}, "
-                f"hashed {wrong[at : at + 8].hex()}; {vector}"
+                f"hashed {wrong[at : at + 8].hex()}; {before}; {vector}"
             )
-    return f"{reported}, by none of the known mistakes; {vector}"
+    return f"{reported}, by none of the known mistakes; {before}; {vector}"
 
 
 ALTERED: tuple[tuple[str, object], ...] = (

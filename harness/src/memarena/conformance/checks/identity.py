@@ -5,9 +5,7 @@ from __future__ import annotations
 import secrets
 import string
 
-from memarena_proto import memory_backend_pb2 as pb
-
-from memarena.conformance import fixtures, requirements
+from memarena.conformance import requirements
 from memarena.conformance.backend_under_test import BackendUnderTest
 from memarena.conformance.check import check
 from memarena.conformance.checks.search import expect_unchanged, scored
@@ -44,33 +42,6 @@ def read_names(backend: BackendUnderTest) -> None:
                 if other is not ns and mentions(items, foreign):
                     what = f"{quoted(foreign)} was ingested in {other.namespace} and is returned in {ns.namespace}"
                     raise BrokenError(f"{what}, {how}")
-
-
-@check("idn.long-ids", "IDN-1", "IDN-3", "IDN-4", "GEN-4")
-def long_ids(backend: BackendUnderTest) -> None:
-    """Ids that differ in their last byte only are different ids."""
-
-    def pair() -> tuple[str, str]:
-        """Two ids of 128 bytes that differ in the last one."""
-        stem = f"{backend.new_id()}-".ljust(ID_BYTES - 1, "x")
-        return f"{stem}0", f"{stem}1"
-
-    ns = backend.namespace()
-    for batch in pair():
-        ingested = (backend.fact(), backend.fact()) if backend.keeps_words else (backend.fact(),)
-        session = ns.session("", *(fact.statement for fact in ingested))
-        for turn, turn_id in zip(session.turns[1:], pair(), strict=False):
-            turn.turn_id = turn_id
-        session.participants.extend(
-            pb.Participant(participant_id=each, display_name="Ada Moreau", role=pb.PARTICIPANT_ROLE_PERSON)
-            for each in pair()
-        )
-        first, second = ns.session("Good morning."), ns.session("Good night.")
-        first.session_id, second.session_id = pair()
-        events = [fixtures.event(event_id, "It rained.", ns.last_day + 1) for event_id in pair()]
-        if ns.commit(ns.frames(session, first, second, events=events, batch_id=batch)).replayed:
-            raise BrokenError("a batch id that differs in its last byte from a committed one counts as replayed")
-        ns.expect_visible(*ingested)
 
 
 @check("idn.scores", "IDN-1", "SRC-7", applies=requirements.stable_search)

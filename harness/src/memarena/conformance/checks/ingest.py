@@ -288,8 +288,7 @@ def ready(backend: BackendUnderTest) -> None:
         for which, fact in asked:
             if not shows(ns.search(fact.question).items, fact, verbatim=backend.keeps_words):
                 raise BrokenError(
-                    f"day {ns.last_day} was answered with OK, but the next Search does not find {quoted(fact)} of the "
-                    f"{which} of its three sessions"
+                    f"the Search after OK for day {ns.last_day} lacks {quoted(fact)} of its {which} session of three"
                 )
 
 

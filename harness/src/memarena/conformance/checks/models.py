@@ -66,6 +66,5 @@ def after_return(backend: BackendUnderTest) -> None:
     time.sleep(max(0.0, backend.linger_until - time.monotonic()))
     if late := [call for call in _calls(backend) if call.phase == "after_return" and call.label]:
         raise BrokenError(
-            f"{len(late)} model calls came after the return of the call that their token belonged to, "
-            f"the first of {late[0].label} to {late[0].path}"
+            f"{len(late)} model calls came after the return of their call, first of {late[0].label} to {late[0].path}"
         )
