@@ -123,8 +123,8 @@ class Server:
                 return await self._stream(request, prompt, count)
             clock = _Clock()
             text = "".join([word(token) async for token in self._tokens(prompt, count, clock)])
-        whole = wire.chat_completion(self._model.name, {"content": text}, "length", _usage(prompt, count))
-        return web.json_response({**whole, "timings": clock.timings(count)})
+        completion = wire.chat_completion(self._model.name, {"content": text}, "length", _usage(prompt, count))
+        return web.json_response({**completion, "timings": clock.timings(count)})
 
     async def _stream(self, request: web.BaseRequest, prompt: list[int], count: int) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})

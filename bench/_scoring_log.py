@@ -150,10 +150,15 @@ def _wording(
     if family is Family.CLOZE:
         options = tuple(rng.sample(_THINGS, 5))
         letter = "ABCDE"[number % 5]
-        listed = "\n".join(f"{x}) {o}" for x, o in zip("ABCDE", options, strict=True))
+        option_lines = "\n".join(f"{x}) {o}" for x, o in zip("ABCDE", options, strict=True))
         gold = ClozeGold(answer_letter=letter, answer_text=options[number % 5], options=options)
         wrong = "ABCDE"[(number + 1) % 5]
-        return gold, f"{name} bought a ____ in {location}.\n{listed}", f"{letter}) {options[number % 5]}", f"({wrong})"
+        return (
+            gold,
+            f"{name} bought a ____ in {location}.\n{option_lines}",
+            f"{letter}) {options[number % 5]}",
+            f"({wrong})",
+        )
     if family is Family.METADATA:
         metadata = TextGold(answers=(name,), values=(NameValue(name=name),), attribute="speaker")
         return (
@@ -244,11 +249,11 @@ def _records_of(cell: Cell, planned: list[_Planned], evidence: dict[str, Evidenc
     """Yield the records of one cell, question by question."""
     skill = 0.3 + 0.1 * BACKENDS.index(cell.backend) + 0.03 * READERS.index(cell.reader)
     version = value_judge_version()
-    for number, each in enumerate(planned):
-        question = each.question
+    for number, planned_question in enumerate(planned):
+        question = planned_question.question
         rng = random.Random(f"{cell.cell_id}/{number}")
-        items = _items(cell.backend, each, evidence)
-        answer = _answer(rng, each, skill)
+        items = _items(cell.backend, planned_question, evidence)
+        answer = _answer(rng, planned_question, skill)
         raw = json.dumps({"answer": answer, "reason": "The context says so, as far as I can see."})
         call = _call(cell, number, question, items, raw)
         yield call
@@ -283,13 +288,13 @@ def _answer(rng: random.Random, each: _Planned, skill: float) -> str:
 
 def _items(backend: str, each: _Planned, evidence: dict[str, EvidenceSession]) -> tuple[RetrievedItem, ...]:
     """Return a backend's items for a question: the same for every reader and seed."""
-    own = each.question.instance.evidence_session_ids
+    evidence_ids = each.question.instance.evidence_session_ids
     number = int(each.question.instance.instance_id.rsplit("_", 1)[1])
     rng = random.Random(f"{backend}/{number}")
     names = list(evidence)
     session_ids = [names[rng.randrange(len(names))] for _ in range(ITEMS)]
-    if own and rng.random() < 0.4 + 0.1 * BACKENDS.index(backend):
-        session_ids[rng.randrange(ITEMS)] = own[0]
+    if evidence_ids and rng.random() < 0.4 + 0.1 * BACKENDS.index(backend):
+        session_ids[rng.randrange(ITEMS)] = evidence_ids[0]
     return tuple(
         logs.make_item(
             f"[text message] {evidence[s].turns[0].speaker}: {evidence[s].turns[0].text}",

@@ -38,8 +38,8 @@ _REST = b"".join(_piece(token) for token in _LATER)
 
 
 def _closing(body: Mapping[str, JsonValue], held_ns: int) -> bytes:
-    counted = wire.bytes_tokens([message.content for message in wire.chat_messages(body)])
-    usage = wire.token_usage(counted, len(TOKENS), 0)
+    prompt_tokens = wire.bytes_tokens([message.content for message in wire.chat_messages(body)])
+    usage = wire.token_usage(prompt_tokens, len(TOKENS), 0)
     last = wire.usage_chunk(_MODEL, usage) | {"timings": {"prompt_ms": held_ns / 1e6}}
     return _piece(_chunk({}, "stop") + wire.sse(last) + wire.DONE) + b"0\r\n\r\n"
 

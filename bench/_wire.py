@@ -38,8 +38,8 @@ class Witness:
     def _take(self) -> None:
         request_ns: int | None = None
         for line in self._path.read_text().splitlines()[1:]:
-            what, at_ns = line.split()
-            if what == "asked":
+            event, at_ns = line.split()
+            if event == "asked":
                 request_ns = int(at_ns)
             elif request_ns is not None:
                 self.spans_ns.append(int(at_ns) - request_ns)
@@ -91,11 +91,11 @@ def _watch(port: int, request: bytes, answered: bytes, path: Path) -> None:
                     continue
                 tcp = _ETHERNET + (packet[14] & 15) * 4
                 sender, receiver = struct.unpack_from("!HH", packet, tcp)
-                what = "asked" if receiver == port and request in packet else ""
-                what = "answered" if sender == port and answered in packet else what
-                if what:
+                event = "asked" if receiver == port and request in packet else ""
+                event = "answered" if sender == port and answered in packet else event
+                if event:
                     seconds, nanoseconds = struct.unpack("qq", extra[0][2][:16])
-                    out.write(f"{what} {seconds * 10**9 + nanoseconds}\n")
+                    out.write(f"{event} {seconds * 10**9 + nanoseconds}\n")
                     out.flush()
 
 

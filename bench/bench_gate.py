@@ -159,10 +159,10 @@ def _disclosed(question: Question, gold: PermissionGold, items: Iterable[Item]) 
     """Whether items state a telling part of the fact; of a utility question of GateMem, of each value that it needs."""
     if question.instance.metadata.get("kind") != "utility":
         return _states(question, gold, items)
-    listed = list(items)
+    all_items = list(items)
     terms = [value for value in gold.values if isinstance(value, TermValue)]
     parts = (gold.model_copy(update={"fact": term.text, "values": (term,)}) for term in terms)
-    return all(_states(question, part, listed) for part in parts)
+    return all(_states(question, part, all_items) for part in parts)
 
 
 def _states(question: Question, gold: PermissionGold, items: Iterable[Item]) -> bool:
@@ -209,8 +209,8 @@ def _gate_table(outcomes: Sequence[Outcome], of: str) -> Table:
     for policy in POLICIES:
         p, u, j = _figures(outcomes, of, policy)
         low, high = _interval(outcomes, of, policy)
-        own = [getattr(o, of)[policy] for o in outcomes if o.kind == "self"]
-        self_share = f"{100 * np.mean(own):.1f}" if own else "n/a"
+        own_items = [getattr(o, of)[policy] for o in outcomes if o.kind == "self"]
+        self_share = f"{100 * np.mean(own_items):.1f}" if own_items else "n/a"
         table.add_row(policy, f"{p:.3f}", f"{u:.3f}", f"{j:+.3f}", f"[{low:+.3f}, {high:+.3f}]", self_share)
     return table
 

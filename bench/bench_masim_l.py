@@ -50,12 +50,12 @@ def tables(*options: str) -> list[Table]:
         usage = watched(_command(parsed.preset, parsed.seed, WORKERS, out / "two"))
         counts = counts_of(out / "two")
         faults = faults_of(out / "two").total()
-        whole = digests(out / "two")
+        expected = digests(out / "two")
         watched(_command(parsed.preset, parsed.seed, 1, out / "one"))
-        same = digests(out / "one") == whole
+        same = digests(out / "one") == expected
         killed = _killed(_command(parsed.preset, parsed.seed, WORKERS, out / "killed"), out / "killed", counts["days"])
         watched(_command(parsed.preset, parsed.seed, WORKERS, out / "killed"))
-        resumed = digests(out / "killed") == whole
+        resumed = digests(out / "killed") == expected
     table = Table("figure", "value", "verdict", title=f"masim generate --preset {parsed.preset} --seed {parsed.seed}")
     _costs(table, usage, MOST_S.get(parsed.preset))
     for name, count in counts.items():

@@ -70,15 +70,15 @@ async def _serve(pipe: Connection) -> None:
         arrived = time.monotonic()
         raw = await request.content.read()
         body: dict[str, JsonValue] = json.loads(raw)
-        counted = scripted.read(body).kind == "session"
-        if counted:
+        is_session = scripted.read(body).kind == "session"
+        if is_session:
             sessions += 1
             flight += 1
             samples.append((arrived, flight))
         text = scripted.perfect(body)
         wait_s = MEAN_S + SPREAD_S * (2 * chance.random() - 1)
         await asyncio.sleep(max(0.0, arrived + wait_s - time.monotonic()))
-        if counted:
+        if is_session:
             flight -= 1
             samples.append((time.monotonic(), flight))
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}

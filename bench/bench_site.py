@@ -44,8 +44,8 @@ def tables(runs: str = f"--runs={RUNS}") -> list[Table]:
     table.add_row("made in", f"{whole_s:.0f} s", f"{SITE_BAR_S:.0f} s for {RUNS}")
     table.add_row("processor time, all processes", f"{whole_cpu_s:.0f} s")
     table.add_row("reading and scoring a run, median", f"{read_s:.2f} s of processor time")
-    for who, name in ((resource.RUSAGE_SELF, "this process"), (resource.RUSAGE_CHILDREN, "the largest worker")):
-        table.add_row(f"memory of {name}, highest", f"{resource.getrusage(who).ru_maxrss / 1e3:,.0f} MB")
+    for process, name in ((resource.RUSAGE_SELF, "this process"), (resource.RUSAGE_CHILDREN, "the largest worker")):
+        table.add_row(f"memory of {name}, highest", f"{resource.getrusage(process).ru_maxrss / 1e3:,.0f} MB")
     table.add_row("files", f"{len(sizes):,}, {sum(sizes.values()) / 1e6:.0f} MB")
     table.add_row("first page", f"{sizes[Path('index.html')] / 1e3:.0f} kB", f"{FIRST_PAGE_BAR_KB:.0f} kB")
     table.add_row(f"largest file, {largest}", f"{largest_bytes / 1e3:,.0f} kB")

@@ -44,13 +44,13 @@ class CellPhases:
 
     def ended(self, cell_id: str, samples_file: str) -> list[PhaseEnded]:
         """Return the phases of the cell: the whole, its days, its questions; phases that did not happen are omitted."""
-        whole = (self._begun_ns, time.monotonic_ns())
+        cell_span = (self._begun_ns, time.monotonic_ns())
         records = [
             PhaseEnded(
                 phase="cell",
                 cell_id=cell_id,
                 samples_file=samples_file,
-                pieces=(whole,),
+                pieces=(cell_span,),
                 queries=self._queries or None,
                 load=self._load.ended(),
             )

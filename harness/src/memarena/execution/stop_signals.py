@@ -31,19 +31,19 @@ def remembered_signals() -> Iterator[StopSignals]:
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = {number: signal.getsignal(number) for number in _NUMBERS}
+    handlers = {number: signal.getsignal(number) for number in _NUMBERS}
 
     def note(number: int, frame: FrameType | None) -> None:
         stop.requested = True
-        handler = before[signal.Signals(number)]
+        handler = handlers[signal.Signals(number)]
         if callable(handler):
             handler(number, frame)
 
-    ours = [number for number in _NUMBERS if callable(before[number])]
-    for number in ours:
+    numbers = [number for number in _NUMBERS if callable(handlers[number])]
+    for number in numbers:
         signal.signal(number, note)
     try:
         yield stop
     finally:
-        for number in ours:
-            signal.signal(number, before[number])
+        for number in numbers:
+            signal.signal(number, handlers[number])

@@ -37,15 +37,15 @@ def named_backends(run: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def memory_entry(name: str, backend: str, run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entry of one memory in a sweep's file, with the fields of the run that concern it alone."""
-    own: dict[str, Any] = {part: [name] for part in _LISTS if name in run.get(part, ())}
+    memory_fields: dict[str, Any] = {part: [name] for part in _LISTS if name in run.get(part, ())}
     if name in (styles := run.get("prompt_styles", {})):
-        own["prompt_style"] = styles[name]
+        memory_fields["prompt_style"] = styles[name]
     entry = {
         "name": name,
         "backend": backend if backend != name else None,
         "options": run.get("options", {}).get(name),
         "settings": run.get("settings", {}).get(name),
-        "run": own or None,
+        "run": memory_fields or None,
     }
     return {field: value for field, value in entry.items() if value is not None}
 

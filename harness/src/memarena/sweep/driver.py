@@ -71,8 +71,8 @@ def begin(manifest: ManifestWriter, sweep: SweepFile, cells: tuple[Cell, ...], s
             for c in cells
         ),
     )
-    before = state.planned
-    if before is None or (before.plan_sha256, before.storage, before.title) != (
+    earlier_plan = state.planned
+    if earlier_plan is None or (earlier_plan.plan_sha256, earlier_plan.storage, earlier_plan.title) != (
         planned.plan_sha256,
         planned.storage,
         planned.title,

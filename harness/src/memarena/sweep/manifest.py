@@ -233,14 +233,14 @@ class ManifestWriter:
         """Append a record; it is on the disk when this returns."""
         self.state.take(record)
         line = record.model_dump_json().encode() + b"\n"
-        before = os.fstat(self._file).st_size
+        size_before = os.fstat(self._file).st_size
         try:
             if os.write(self._file, line) != len(line):
                 raise OSError(28, "No space left on device")
             os.fsync(self._file)
         except OSError as error:
             with contextlib.suppress(OSError):
-                os.ftruncate(self._file, before)
+                os.ftruncate(self._file, size_before)
             raise SweepError(f"{self._path}: cannot be written: {error.strerror}; nothing is lost") from error
 
     def close(self) -> None:

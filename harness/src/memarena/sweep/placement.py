@@ -55,17 +55,19 @@ def place(
     """
     now = list(running)
     loaded = dict(servers)
-    left = list(waiting)
+    waiting_cells = list(waiting)
 
     def start(cell: Cell, node: Node) -> None:
         now.append(Placed(cell, node))
-        left.remove(cell)
+        waiting_cells.remove(cell)
         if cell.gpu is not None:
             loaded[node.name, cell.gpu] = cell.server
 
     def kept_for_others(cell: Cell, node: Node) -> bool:
-        held = loaded.get((node.name, cell.gpu)) if cell.gpu is not None else None
-        return held not in (None, cell.server) and any(other.server == held and fits(other, node, ()) for other in left)
+        loaded_server = loaded.get((node.name, cell.gpu)) if cell.gpu is not None else None
+        return loaded_server not in (None, cell.server) and any(
+            other.server == loaded_server and fits(other, node, ()) for other in waiting_cells
+        )
 
     timed = [cell for cell in waiting if cell.timed]
     for cell in timed:

@@ -156,8 +156,8 @@ def read_sweep(path: Path) -> SweepFile:
     try:
         parse_config(run, f"{path}: run")
         for memory in sweep.memories:
-            own = {"options": {memory.name: memory.options}, "settings": {memory.name: memory.settings}}
-            parse_config({**run, **memory.run, **own}, f"{path}: memories")
+            memory_fields = {"options": {memory.name: memory.options}, "settings": {memory.name: memory.settings}}
+            parse_config({**run, **memory.run, **memory_fields}, f"{path}: memories")
     except RunError as error:
         raise SweepError(str(error)) from error
     folder = path.absolute().parent

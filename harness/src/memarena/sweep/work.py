@@ -217,9 +217,9 @@ def _world(job: Job, give: GiveWorld, stop: threading.Event, alive: Alive) -> tu
     world = job.cell.world
     folder = job.scratch / "worlds" / world.key
     with _locked(folder, stop) as lock:
-        noted, files = folder / "sha256", folder / "files"
-        if noted.exists():
-            return files, noted.read_text(encoding="utf-8")
+        hash_file, files = folder / "sha256", folder / "files"
+        if hash_file.exists():
+            return files, hash_file.read_text(encoding="utf-8")
         if world.arguments:
             output = folder / "output.txt"
             # The simulator continues from the files of an earlier attempt.
@@ -234,7 +234,7 @@ def _world(job: Job, give: GiveWorld, stop: threading.Event, alive: Alive) -> tu
             sha256 = dataset.sha256
         if not world.arguments and sha256 != world.key:
             raise SweepError(f"world {world.name}: has changed since the sweep was planned ({world.dataset})")
-        write_whole(noted, sha256)
+        write_whole(hash_file, sha256)
         return files, sha256
 
 

@@ -111,12 +111,12 @@ def _check_table_file(path: Path | None) -> None:
         return
     if not path.parent.is_dir():
         raise QualityError(f"--json {path}: its folder does not exist")
-    there = path.exists()
+    existed = path.exists()
     try:
         path.open("a", encoding="utf-8").close()
     except OSError as error:
         raise QualityError(f"--json {path}: {error.strerror}; a file that can be written is expected") from error
-    if not there:
+    if not existed:
         path.unlink()
 
 

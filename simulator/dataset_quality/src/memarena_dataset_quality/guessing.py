@@ -108,10 +108,10 @@ class _Guesser:
 
     def neighbours(self, instance: Instance) -> str:
         """Return the answer of most questions in similar words."""
-        mine = set(_features(instance))
+        question_features = set(_features(instance))
         scored = []
         for index, features in enumerate(self._features):
-            shared = sum(self._weights[name] for name in mine & features)
+            shared = sum(self._weights[name] for name in question_features & features)
             scored.append((shared / math.sqrt(len(features) + 1), -index))
         votes: Counter[str] = Counter()
         for weight, index in sorted(scored, reverse=True)[:NEIGHBOURS]:
@@ -121,12 +121,14 @@ class _Guesser:
     def words_of_question(self, instance: Instance) -> str:
         """Guess by naive Bayes from the question's words."""
         total = len(self._labels)
-        mine = _features(instance)
+        question_features = _features(instance)
 
         def score(answer: str) -> float:
             count = self._label_counts[answer]
             return math.log(count / total) + sum(
-                math.log((self._by_label[answer][name] + 0.5) / (count + 1)) for name in mine if name in self._weights
+                math.log((self._by_label[answer][name] + 0.5) / (count + 1))
+                for name in question_features
+                if name in self._weights
             )
 
         common = [answer for answer, _ in self._label_counts.most_common(60)]
@@ -228,10 +230,10 @@ def _choose(worlds: Sequence[Sequence[Instance]]) -> str:
     """Return the guesser that is right most often on each training world, learned from the others."""
     right: Counter[str] = Counter(dict.fromkeys(_NAMES, 0))
     for index, held_out in enumerate(worlds):
-        rest = [instance for other, world in enumerate(worlds) if other != index for instance in world]
-        if not rest:
+        training = [instance for other, world in enumerate(worlds) if other != index for instance in world]
+        if not training:
             continue
-        guesser = _Guesser(rest)
+        guesser = _Guesser(training)
         for name in _NAMES:
             strategy = _strategy(guesser, name)
             right[name] += sum(strategy(instance) == label(instance) for instance in held_out)

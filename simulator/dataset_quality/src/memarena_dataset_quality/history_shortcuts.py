@@ -97,10 +97,10 @@ def ambiguous_references(worlds: Iterable[World]) -> tuple[int, int] | None:
 def _is_ambiguous(world: World, instance: Instance) -> bool:
     assert isinstance(instance.gold, AnaphoraGold)
     heard = {turn.turn_id for turn in world.projections[instance.ego_agent_id]}
-    own = instance.metadata.get("fact_id")
+    fact_id = instance.metadata.get("fact_id")
     referent = instance.gold.referent
     return any(
-        fact.fact_id != own
+        fact.fact_id != fact_id
         and fact.turn_id in heard
         and isinstance(fact.value, dict)
         and fact.value.get("text") == referent

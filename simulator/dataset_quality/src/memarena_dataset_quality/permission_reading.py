@@ -168,8 +168,8 @@ def _two_sides(marked: str) -> tuple[set[str], set[str]]:
     may, must_not, clauses = set[str](), set[str](), ""
     for clause in reversed(marked.split(",")):
         clauses = f"{clause},{clauses}"
-        for who in re.findall(_WHO, clause):
-            (must_not if _NEGATIVE.search(clauses) else may).add(who.strip("~"))
+        for key in re.findall(_WHO, clause):
+            (must_not if _NEGATIVE.search(clauses) else may).add(key.strip("~"))
             clauses = ""
     return may, must_not
 
@@ -179,10 +179,10 @@ def _one_side(marked: str) -> tuple[set[str], set[str]]:
     may = {_key(match) for match in _ALLOWED.finditer(marked)}
     must_not = {_key(match) for match in _RULED_OUT.finditer(marked)}
     aside = {_key(match) for match in _ASIDE.finditer(marked)}
-    for who in aside:
-        position = marked.index(f"~{who}~")
+    for key in aside:
+        position = marked.index(f"~{key}~")
         others = _EVERYBODY.findall(marked[:position])[-1:] or _EVERYBODY.findall(marked[position:])[:1]
-        (must_not if others and others[0].startswith("no") else may).discard(who)
+        (must_not if others and others[0].startswith("no") else may).discard(key)
     return may - must_not, must_not
 
 

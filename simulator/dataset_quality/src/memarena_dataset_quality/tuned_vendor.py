@@ -245,7 +245,7 @@ def compare(train: Sequence[World], worlds: Sequence[World], reader: ServerProce
             asked_at = instance.query_timestamp
             until = world.day_count if asked_at is None else int(asked_at) + 1
             count = sum(turn.timestamp < until for turn in ego.turns)
-            retrieved = [ego.turns[at] for at in sorted(ego.ranking.top(words(instance.query), count))]
+            retrieved = [ego.turns[index] for index in sorted(ego.ranking.top(words(instance.query), count))]
             plain = ask(reader, [f"{world.name(turn.speaker_id)}: {turn.text}" for turn in retrieved], instance.query)
             answer = vendor.answer(world, instance, ego.turns[:count])
             questions += 1

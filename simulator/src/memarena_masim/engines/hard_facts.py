@@ -113,8 +113,8 @@ class Detector:
             word = re.sub(r"['’]s?$", "", match.group())
             if allowed.words.issuperset(tokens_of(word)):
                 continue
-            before = sentence[: match.start()].rstrip()
-            opens = not before or before[-1] in ".!?" or before[-1] in _OPENS
+            text_before = sentence[: match.start()].rstrip()
+            opens = not text_before or text_before[-1] in ".!?" or text_before[-1] in _OPENS
             if word in self._names or not (opens or word in _harmless() or word.lower() in _CALENDAR):
                 yield HardFact("name", word)
 
@@ -167,13 +167,13 @@ def _harmless() -> frozenset[str]:
 @cache
 def _phrases(pack: PackHalf) -> dict[str, tuple[str, ...]]:
     """Return the normal forms of items and values that do not come up by chance, by their first word."""
-    listed = catalogue(pack)
-    needles = {_needle(text) for text in (*listed.finds, *listed.sources)}
-    happenings = {_needle(base(happening).split(" ", 1)[-1]) for happening in listed.happenings}
+    facts = catalogue(pack)
+    needles = {_needle(text) for text in (*facts.finds, *facts.sources)}
+    happenings = {_needle(base(happening).split(" ", 1)[-1]) for happening in facts.happenings}
     needles |= {happening for happening in happenings if " " in happening}
-    for attribute in listed.attributes.values():
+    for attribute in facts.attributes.values():
         values = [text for text in attribute.kind.choices if not any(letter.isdigit() for letter in text)]
-        needles |= {needle for needle in map(_needle, (*attribute.items, *values)) if listed.distinctive(needle)}
+        needles |= {needle for needle in map(_needle, (*attribute.items, *values)) if facts.distinctive(needle)}
     by_word: dict[str, set[str]] = {}
     for needle in needles - _CALENDAR - {""}:
         by_word.setdefault(needle.split(" ", 1)[0], set()).add(f" {needle} ")

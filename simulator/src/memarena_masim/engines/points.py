@@ -76,7 +76,7 @@ class Point:
             return False
         if normal(self.sentence).strip() in words:
             return True
-        if self.exact or not all(phrase_occurs(kept, words) for kept in self._must):
+        if self.exact or not all(phrase_occurs(part, words) for part in self._must):
             return False
         return not self._typed or names_value(self.stated.value.value, text, self.said_on)
 
@@ -98,7 +98,7 @@ class Ask:
         words = normal(text)
         if normal(self.sentence).strip() in words:
             return True
-        return bool(self._must) and "?" in text and all(phrase_occurs(kept, words) for kept in self._must)
+        return bool(self._must) and "?" in text and all(phrase_occurs(part, words) for part in self._must)
 
 
 def points_of(config: WorldConfig, plan: SessionPlan, stated: dict[str, StatedFact]) -> tuple[Point, ...]:
@@ -149,5 +149,5 @@ def _taken_over(slots: tuple[tuple[str, str], ...], sentence: str) -> tuple[str,
 
 def _without_verb(text: str) -> str:
     """Return the words of a verb phrase that do not depend on its tense: ``the piano`` for ``moved the piano``."""
-    rest = re.sub(r"^\S+\s+", "", text)
-    return rest if " " in rest else text
+    without_verb = re.sub(r"^\S+\s+", "", text)
+    return without_verb if " " in without_verb else text

@@ -21,6 +21,6 @@ def split(text: str) -> list[str]:
 
 def insert(text: str, sentences: tuple[str, ...]) -> str:
     """Return ``text`` with sentences inserted in its middle, between two of its sentences."""
-    own = split(text)
-    at = (len(own) + 1) // 2
-    return " ".join((*own[:at], *sentences, *own[at:]))
+    text_sentences = split(text)
+    middle = (len(text_sentences) + 1) // 2
+    return " ".join((*text_sentences[:middle], *sentences, *text_sentences[middle:]))

@@ -146,22 +146,22 @@ class SessionWriter:
         if len(text.split()) > LONGEST * self._words_in(turn):
             self._tally.add("replies", "overlong_turn")
             return _Checked("", everything, [], "Keep it short.")
-        kept, hard_facts = self._cleaned(turn, text)
-        missing = [point.kind for point in points if not point.said_in(kept)]
-        unasked = [ask for ask in asks if not ask.said_in(kept)]
+        cleaned, hard_facts = self._cleaned(turn, text)
+        missing = [point.kind for point in points if not point.said_in(cleaned)]
+        unasked = [ask for ask in asks if not ask.said_in(cleaned)]
         problem = ""
         if missing or unasked:
             problem = "A first version left out, or changed, what the turn has to say."
-        elif len(kept.split()) < _SHORTEST_WORDS:
+        elif len(cleaned.split()) < _SHORTEST_WORDS:
             problem = "A first version had nothing left that it may say."
-        elif kept in self._shared.spoken:
-            kept, problem = "", "Say something that has not been said before."
-        return _Checked(kept, missing, hard_facts, problem)
+        elif cleaned in self._shared.spoken:
+            cleaned, problem = "", "Say something that has not been said before."
+        return _Checked(cleaned, missing, hard_facts, problem)
 
     def _cleaned(self, turn: int, text: str) -> tuple[str, list[HardFact]]:
         """Return ``text`` without the sentences that have unplanned hard facts, and these facts."""
         allowed = self._allowed(turn)
-        kept: list[str] = []
+        allowed_sentences: list[str] = []
         hard_facts: list[HardFact] = []
         others = [point.stated.value.text for point in self._brief.points if point.turn != turn]
         elsewhere = [value for value in others if not phrase_occurs(value, allowed.normal)]
@@ -171,8 +171,8 @@ class SessionWriter:
             extra += [HardFact("value", value) for value in elsewhere if phrase_occurs(value, words)]
             hard_facts += extra
             if not extra:
-                kept.append(sentence)
-        return " ".join(kept), hard_facts
+                allowed_sentences.append(sentence)
+        return " ".join(allowed_sentences), hard_facts
 
     def _allowed(self, turn: int) -> Allowed:
         """Return the facts that a turn may name: its statements, the session's topic, its people and its time."""
@@ -225,12 +225,12 @@ class SessionWriter:
 
     def _count(self, turn: int, first: _Checked, last: _Checked) -> None:
         """Count how each statement was worded, and the unplanned hard facts."""
-        lacking = list(last.missing)
-        repaired = [kind for kind in first.missing if kind not in lacking]
+        missing_points = list(last.missing)
+        repaired = [kind for kind in first.missing if kind not in missing_points]
         for point in self._brief.points_in(turn):
             self._tally.add(f"statements/{point.kind}", "planned")
-            if point.kind in lacking:
-                lacking.remove(point.kind)
+            if point.kind in missing_points:
+                missing_points.remove(point.kind)
                 self._tally.add(f"statements/{point.kind}", "offline")
             elif point.kind in repaired:
                 repaired.remove(point.kind)

@@ -101,8 +101,8 @@ def graph_lines(data: Inspected) -> list[str]:
     """Return the social graph as lines: a matrix of layers if it fits, then each person's people with weights."""
     graph = data.graph
     sizes = Counter(edge.layer for edge in graph.edges)
-    counted = ", ".join(f"{sizes[layer]} {name}" for layer, name in enumerate(LAYER_NAMES))
-    lines = [f"{len(graph.people)} people, {len(graph.edges)} pairs: {counted}, {sizes[-1]} of no layer"]
+    layer_counts = ", ".join(f"{sizes[layer]} {name}" for layer, name in enumerate(LAYER_NAMES))
+    lines = [f"{len(graph.people)} people, {len(graph.edges)} pairs: {layer_counts}, {sizes[-1]} of no layer"]
     if len(graph.people) <= MATRIX_PEOPLE:
         lines += ["", *_matrix(data)]
     for person in graph.people:
@@ -151,8 +151,8 @@ def day_lines(data: Inspected, agent: str, day: int) -> list[str]:
         lines.append(f"  {_clock(event.timestamp - day)}  hears of: {event.content}")
     for block in schedule["slots"]:
         start, end = block["start_hour"], block["end_hour"]
-        here = places.get(block["location_id"], block["location_id"] or "on the move")
-        lines.append(f"{_clock(start / 24)} to {_clock(end / 24)}  {block['activity']:<8} {here}")
+        place_name = places.get(block["location_id"], block["location_id"] or "on the move")
+        lines.append(f"{_clock(start / 24)} to {_clock(end / 24)}  {block['activity']:<8} {place_name}")
         for session in sessions:
             if start <= round((session.start_time - day) * 24, 4) < end:
                 others = ", ".join(
@@ -165,8 +165,8 @@ def day_lines(data: Inspected, agent: str, day: int) -> list[str]:
                     f"on {session.interest_domain}: {len(session.turns)} turns ({session.session_id})"
                 )
                 for row in stated[session.session_id]:
-                    who = data.names.get(row["speaker_id"], row["speaker_id"])
-                    lines.append(f"           {who}: {row['role']} {row['attribute']} ({row['fact_id']})")
+                    speaker_name = data.names.get(row["speaker_id"], row["speaker_id"])
+                    lines.append(f"           {speaker_name}: {row['role']} {row['attribute']} ({row['fact_id']})")
     return lines
 
 

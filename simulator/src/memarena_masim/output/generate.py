@@ -153,10 +153,10 @@ def _reword(
     """Reword questions, if the engine can; return its counts."""
     if not engine.rewords:
         return {}
-    done = engine.reword(rewordable(asked, book, texts, config.calendar_epoch))
+    result = engine.reword(rewordable(asked, book, texts, config.calendar_epoch))
     for question in asked:
-        question.draft.query = done.texts.get(question.instance_id, question.draft.query)
-    return done.counts
+        question.draft.query = result.texts.get(question.instance_id, question.draft.query)
+    return result.counts
 
 
 def _write_corpus(out: Path, parts: Parts, days: int, wanted: set[str]) -> dict[str, str]:

@@ -39,8 +39,13 @@ def persona_row(person: Person, world: World, impressions: Impressions) -> dict[
         "wakes": person.wake,
         "sleeps": person.sleep,
     }
-    known = impressions_row(impressions.of.get(person.agent_id, {}))
-    return {"agent_id": person.agent_id, "persona": persona, "social_neighbors": neighbors, "person_impressions": known}
+    impressions_of_person = impressions_row(impressions.of.get(person.agent_id, {}))
+    return {
+        "agent_id": person.agent_id,
+        "persona": persona,
+        "social_neighbors": neighbors,
+        "person_impressions": impressions_of_person,
+    }
 
 
 def assistant_row(person: Person) -> dict[str, Any]:

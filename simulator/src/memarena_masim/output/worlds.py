@@ -30,8 +30,8 @@ def counts_of_complete(config: WorldConfig, engine: Mapping[str, JsonValue], fol
     if not (folder / REPORT).exists() or (folder / PARTS).exists():
         return None
     report = json_value(folder, REPORT)
-    made = {name: report.get("engine", {}).get(name) for name in engine}
-    if report.get("configuration") != config.model_dump(mode="json") or made != json.loads(dump(dict(engine))):
+    settings = {name: report.get("engine", {}).get(name) for name in engine}
+    if report.get("configuration") != config.model_dump(mode="json") or settings != json.loads(dump(dict(engine))):
         raise MasimError(f"--out {folder}: holds a data set of another configuration; choose another folder")
     return {str(family): int(count) for family, count in report["instances"].items()}
 

@@ -174,11 +174,11 @@ async def _things(draft: Draft, attribute: Attribute) -> None:
                 called[thing.name] = Called((thing.other_name,), thing.description)
                 new.append(thing)
     put_list(draft.folder, _file(attribute), (key, "items"), [*kept, *(thing.name for thing in new)])
-    mine = {tuple(part.strip() for part in (key, item)) for item in kept}
+    source_rows = {tuple(part.strip() for part in (key, item)) for item in kept}
     keep_rows(
         draft.folder,
         "questions/items.txt",
-        lambda line: _cells(line)[0] != key or _cells(line) in mine,
+        lambda line: _cells(line)[0] != key or _cells(line) in source_rows,
         [proposals.row_of(key, thing) for thing in new],
     )
     draft.note(f"{_file(attribute)}: {key}.items", len(kept), len(new), len(attribute.items))
@@ -190,17 +190,17 @@ def _cells(line: str) -> tuple[str, ...]:
 
 async def _frames(draft: Draft, attribute: Attribute) -> None:
     """Keep half of the sentences that state an attribute, and add a model's."""
-    before = table(draft.folder, _file(attribute))[attribute.key]["say"]
-    kept, new = draft.drawn(before, _FEWEST["say"]), list[str]()
+    source_lines = table(draft.folder, _file(attribute))[attribute.key]["say"]
+    kept, new = draft.drawn(source_lines, _FEWEST["say"]), list[str]()
     reply = await draft.ask(
-        "frames", Lines, attribute.key, count=len(before) - len(kept), examples="\n".join(kept)
+        "frames", Lines, attribute.key, count=len(source_lines) - len(kept), examples="\n".join(kept)
     )  # fmt: skip
     for line in reply.lines if reply else ():
         text = line.rstrip(".")
         if draft.decide("frames", attribute.key, line, proposals.frame_fault(text, draft.known, new)):
             new.append(text)
     put_list(draft.folder, _file(attribute), (attribute.key, "say"), [*kept, *new])
-    draft.note(f"{_file(attribute)}: {attribute.key}.say", len(kept), len(new), len(before))
+    draft.note(f"{_file(attribute)}: {attribute.key}.say", len(kept), len(new), len(source_lines))
 
 
 async def _names(draft: Draft) -> None:

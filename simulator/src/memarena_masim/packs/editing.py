@@ -26,8 +26,8 @@ def put_list(folder: Path, file: str, loc: Sequence[str], values: Sequence[str])
     end = start + 1
     while not _whole("\n".join(lines[start:end])):
         end += 1
-    shown = "".join(f"\n  {json.dumps(value, ensure_ascii=False)}," for value in values)
-    lines[start:end] = f"{loc[-1]} = [{shown}\n]".split("\n")
+    value_lines = "".join(f"\n  {json.dumps(value, ensure_ascii=False)}," for value in values)
+    lines[start:end] = f"{loc[-1]} = [{value_lines}\n]".split("\n")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -87,17 +87,17 @@ def thing_fault(thing: Thing, attribute: Attribute, known: Known, called: Mappin
     """Return why a thing is refused; None if it is accepted. ``called``: the attribute's things in the new pack."""
     names = (thing.name, thing.other_name, thing.description)
     article = all(item.startswith("the ") for item in attribute.items)
-    own = frozenset(tokens_of(thing.name)) - function_words()
+    content_words = frozenset(tokens_of(thing.name)) - function_words()
     values = attribute.kind.choices if attribute.kind.type in ("name", "place", "term") else ()
     faults = {
         "has a mark or a number": any(map(_MARKS.search, names)),
         "has a capital": thing.name != thing.name.lower(),
         "begins without 'the'": article and not all(name.startswith("the ") for name in names[:2]),
-        "is no name of one to six words": not own or len(thing.name.split()) > _LONGEST_NAME,
+        "is no name of one to six words": not content_words or len(thing.name.split()) > _LONGEST_NAME,
         "is in the source pack": any(normal(name) in known.things for name in names[:2]),
         "its other name is the same": normal(thing.name) == normal(thing.other_name),
-        "its other name has more words": frozenset(tokens_of(thing.other_name)) - function_words() > own,
-        "its description repeats it": 2 * len(own & set(tokens_of(thing.description))) > len(own),
+        "its other name has more words": frozenset(tokens_of(thing.other_name)) - function_words() > content_words,
+        "its description repeats it": 2 * len(content_words & set(tokens_of(thing.description))) > len(content_words),
         "holds a value": any(phrase_occurs(value, normal(name)) for value in values for name in names),
         "comes up in other talk": not known.facts.distinctive(thing.name),
     }

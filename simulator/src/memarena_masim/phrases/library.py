@@ -89,7 +89,9 @@ def may_arise(phrase: str, pack: PackHalf) -> bool:
 
 def _ends_a_part(words: str, text: str) -> bool:
     """Whether ``words`` occur in the banks before a character that belongs to no word."""
-    return any(not _is_letter(text, at - 1) and _NO_WORD.match(text, at + len(words)) for at in _places(text, words))
+    return any(
+        not _is_letter(text, index - 1) and _NO_WORD.match(text, index + len(words)) for index in _places(text, words)
+    )
 
 
 def _starts_a_part(words: str, text: str) -> bool:

@@ -79,6 +79,8 @@ def _community_slots(choice: Choice, names: dict[str, str]) -> dict[str, str]:
     others = ""
     if isinstance(value, SetValue):
         ids = {member.name.lower().replace(" ", "_"): member.name for member in value.members if member.type == "name"}
-        rest = [names.get(agent, ids[agent]) for agent in ids if agent != choice.speaker]
-        others = f"{', '.join(rest[:-1])} and {rest[-1]}" if len(rest) > 1 else "".join(rest)
+        other_names = [names.get(agent, ids[agent]) for agent in ids if agent != choice.speaker]
+        others = (
+            f"{', '.join(other_names[:-1])} and {other_names[-1]}" if len(other_names) > 1 else "".join(other_names)
+        )
     return {"group": choice.fact.item, "others": others}

@@ -60,14 +60,14 @@ class Impressions:
         today: dict[str, list[int]] = {}
         for felt in feelings:
             today.setdefault(felt.person, []).append(felt.score - 2)
-            known = self.of.setdefault(felt.person, {})
-            before = known.get(felt.other)
+            person_impressions = self.of.setdefault(felt.person, {})
+            impression = person_impressions.get(felt.other)
             warmth = float(felt.score - 2)
             sessions: tuple[str, ...] = ()
-            if before is not None:
-                warmth = _INERTIA * before.warmth + (1 - _INERTIA) * warmth
-                sessions = before.session_ids
-            known[felt.other] = Impression(
+            if impression is not None:
+                warmth = _INERTIA * impression.warmth + (1 - _INERTIA) * warmth
+                sessions = impression.session_ids
+            person_impressions[felt.other] = Impression(
                 warmth=round(warmth, 3),
                 day=felt.day,
                 feeling=FEELINGS[felt.score],

@@ -77,10 +77,10 @@ class DayMeetings:
     def draw(self) -> list[Meeting]:
         """Draw all meetings of the day, sorted by start."""
         count = len(self._ids)
-        wanted = round(count * PP_SESSIONS_PER_AGENT_DAY * self._config.density)
+        between_people = round(count * PP_SESSIONS_PER_AGENT_DAY * self._config.density)
         with_assistant = round(count * PA_SESSIONS_PER_AGENT_DAY * self._config.density)
         meetings: list[Meeting] = []
-        for number in range(wanted):
+        for number in range(between_people):
             meeting = self._between_people(self._kind(KIND_SHARES), self._ids[(number * 7 + self._day) % count])
             if meeting is not None:
                 meetings.append(meeting)
@@ -143,8 +143,8 @@ class DayMeetings:
         return Meeting(kind, modality, slot, tuple(people), location, group, event)
 
     def _shared_event(self, person: str) -> WorldEvent | None:
-        seen = [event for event in self._events if person in event.mask]
-        return self._stream.pick(seen) if seen else None
+        events = [event for event in self._events if person in event.mask]
+        return self._stream.pick(events) if events else None
 
     def _partner(self, person: str, event: WorldEvent | None) -> str | None:
         if event is not None:

@@ -231,9 +231,9 @@ class Chooser:
 
     def temporal_probe(self, stream: Stream, owner: str) -> Choice | None:
         """Choose a happening that the owner heard or told on an earlier day; the owner states its date."""
-        own = list(self._knowledge.told.get(owner, {}).values())
+        told_facts = list(self._knowledge.told.get(owner, {}).values())
         heard = [statements[0].fact for statements in self._knowledge.facts_heard(owner).values()]
-        happened = [fact for fact in (*own, *heard) if self._recent(fact)]
+        happened = [fact for fact in (*told_facts, *heard) if self._recent(fact)]
         if not happened:
             return None
         fact = stream.pick(happened)
@@ -374,9 +374,9 @@ class Chooser:
         ]
         if not current or not listeners:
             return None
-        before = stream.pick(current)
-        self._outdated.add(before.fact_id)
-        fact = self._source.later(before, self._day)
+        current_fact = stream.pick(current)
+        self._outdated.add(current_fact.fact_id)
+        fact = self._source.later(current_fact, self._day)
         return Choice(fact, speaker, Role.CHANGE, fact.value)
 
     def _of_community(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
@@ -448,12 +448,17 @@ class Chooser:
         """Choose a detail that both heard from others, to state it with another value: an injected conflict."""
         if len(listeners) != 1:
             return None
-        mine, theirs = self._knowledge.facts_heard(speaker), self._knowledge.facts_heard(listeners[0])
-        shared = [key for key in mine if key in theirs and _of(mine[key][0].fact, theme)]
+        heard_by_speaker, heard_by_listener = (
+            self._knowledge.facts_heard(speaker),
+            self._knowledge.facts_heard(listeners[0]),
+        )
+        shared = [
+            key for key in heard_by_speaker if key in heard_by_listener and _of(heard_by_speaker[key][0].fact, theme)
+        ]
         for key in stream.sample(shared, 10):
-            fact = mine[key][0].fact
+            fact = heard_by_speaker[key][0].fact
             plain = self._plain(fact)
-            others = {stated.speaker for stated in theirs[key]}
+            others = {stated.speaker for stated in heard_by_listener[key]}
             if plain and fact.subject not in (speaker, listeners[0]) and speaker not in others:
                 self._versioned.add(key)
                 return Choice(fact, speaker, Role.VERSION, self._source.changed(fact, self._day))

@@ -154,11 +154,11 @@ class Deriver:
 
     def _fill(self, family: Family, builder: Builder, wanted: int) -> int:
         """Ask up to ``wanted`` questions; a second round lifts the bound per ego. Returns how many were found."""
-        made = 0
+        count = 0
         for bounded in (True, False):
             stream = Stream(self._book.config.key, "ask", family.value, len(self._drafts), int(bounded))
             candidates = self._candidates(stream)
-            for key, ego, stated in candidates if made < wanted else ():
+            for key, ego, stated in candidates if count < wanted else ():
                 if (ego, stated.fact.fact_id) in self._taken or (bounded and not self._room(family, ego, wanted)):
                     continue
                 draft = builder(ego, stated, stream)
@@ -166,10 +166,10 @@ class Deriver:
                     continue
                 self._keep(draft)
                 candidates.kept[key] += 1
-                made += 1
-                if made == wanted:
+                count += 1
+                if count == wanted:
                     break
-        return made
+        return count
 
     def _in_turn(self, family: Family, kinds: tuple[str, ...], build: Callable[[str], Builder], wanted: int) -> int:
         """Ask after ``kinds`` in turn, for as long as each finds something. Returns how many questions were found."""
@@ -190,7 +190,7 @@ class Deriver:
     def _temporal(self, wanted: int) -> None:
         def build(kind: str) -> Builder:
             def draft_of(ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
-                used = frozenset(fact for who, fact in self._taken if who == ego)
+                used = frozenset(fact for other_ego, fact in self._taken if other_ego == ego)
                 return temporal(self._book, ego, stated, stream, used, kind)
 
             return draft_of

@@ -91,8 +91,8 @@ def _ordering(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stre
         TermValue(text=phrase, aliases=(fact.fate, fact.item)) for phrase, fact in zip(phrases, ordered, strict=True)
     )
     truth = {"answer": "; ".join(phrases), "temporal_type": "ordering", "values": typed(OrderValue(items=items))}
-    listed = "; ".join(stream.shuffled(phrases))
-    return _draft(book, ego, f"In what order did these things happen, first to last: {listed}?", truth, ordered)
+    options = "; ".join(stream.shuffled(phrases))
+    return _draft(book, ego, f"In what order did these things happen, first to last: {options}?", truth, ordered)
 
 
 def _moment(fact: Fact) -> date:

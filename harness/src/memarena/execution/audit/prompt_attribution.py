@@ -59,11 +59,11 @@ def _matched(shown: Sequence[str], items: Sequence[RetrievedItem]) -> tuple[int,
     start = 0
     for text in shown:
         text_shown = plain(text)
-        at = next((n for n in range(start, len(items)) if _is_shown(text_shown, plain(items[n].text))), None)
-        if at is None:
+        index = next((n for n in range(start, len(items)) if _is_shown(text_shown, plain(items[n].text))), None)
+        if index is None:
             return None
-        positions.append(at)
-        start = at + 1
+        positions.append(index)
+        start = index + 1
     return tuple(positions)
 
 

@@ -181,18 +181,18 @@ def find_interpreter(name: str, specifier: str, search_path: str) -> Interpreter
     Raises :class:`RunError` if none does; the message lists the versions that were tried.
     """
     specifiers = SpecifierSet(specifier)
-    own = Interpreter(sys.executable, platform.python_version())
-    if specifiers.contains(own.version, prereleases=True):
-        return own
+    harness_python = Interpreter(sys.executable, platform.python_version())
+    if specifiers.contains(harness_python.version, prereleases=True):
+        return harness_python
     interpreters, silent = _interpreters(search_path)
     for interpreter in interpreters:
         if specifiers.contains(interpreter.version, prereleases=True):
             return interpreter
-    versions = [own.version, *(other.version for other in interpreters)]
+    versions = [harness_python.version, *(other.version for other in interpreters)]
     versions += [f"{program} (no answer in {_ANSWER_TIMEOUT_S:.0f} s)" for program in silent]
-    there = ", ".join(dict.fromkeys(versions))
+    version_list = ", ".join(dict.fromkeys(versions))
     raise RunError(
-        f"the environment of {name} needs Python {specifier}, found {there}: put a python3.N that fits on PATH"
+        f"the environment of {name} needs Python {specifier}, found {version_list}: put a python3.N that fits on PATH"
     )
 
 

@@ -170,16 +170,16 @@ class WorkFolder:
         if self.path == self._cell_dir:
             return
         for name in (_DATA, LOG):
-            there, half = self._cell_dir / name, self._cell_dir / f"{name}.part"
+            link, half = self._cell_dir / name, self._cell_dir / f"{name}.part"
             if half.is_dir():
                 shutil.rmtree(half)
             if (self.path / name).exists():
                 _without_special_files(self.path / name)
-                # The link stays until all is there: on another disk this copies, and may be killed or find no space.
+                # The link stays until the copy is complete: on another disk it may be killed, or run out of space.
                 shutil.move(self.path / name, half)
-            there.unlink(missing_ok=True)
+            link.unlink(missing_ok=True)
             if half.exists():
-                half.rename(there)
+                half.rename(link)
         shutil.rmtree(self.path, ignore_errors=True)
         self.path = self._cell_dir
 

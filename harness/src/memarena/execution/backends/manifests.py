@@ -121,7 +121,7 @@ class ManifestFile(_Strict):
 
 
 def _first_twice(names: Sequence[str]) -> str | None:
-    return next((name for at, name in enumerate(names) if name in names[:at]), None)
+    return next((name for index, name in enumerate(names) if name in names[:index]), None)
 
 
 class LaunchableBackend(_Strict):
@@ -310,6 +310,6 @@ def _roots() -> Iterator[Path]:
     for entry in os.environ.get("MEMARENA_BACKENDS", "").split(os.pathsep):
         if entry:
             yield Path(entry)
-    here = Path.cwd()
-    for folder in (here, *here.parents, *Path(__file__).resolve().parents):
+    working_folder = Path.cwd()
+    for folder in (working_folder, *working_folder.parents, *Path(__file__).resolve().parents):
         yield folder / "backends"

@@ -146,15 +146,15 @@ class DeletionProbe:
 
         Raises BackendCallError or BackendContractError if a search fails; a Forget that fails is part of the record.
         """
-        before = [turn for turn in target.turns if self._returns(turn, target, self._search(turn))]
+        returned_turns = [turn for turn in target.turns if self._returns(turn, target, self._search(turn))]
         control = target.control
         control_returned = control is not None and self._returns(control, None, self._search(control))
         code, message = self._forget(target)
         again_count = answered_count = lost_count = 0
         if code == "OK":
-            again_count = sum(self._returns(turn, target, self._search(turn)) for turn in before)
+            again_count = sum(self._returns(turn, target, self._search(turn)) for turn in returned_turns)
             if self._context.answers_itself:
-                answered_count = sum(self._returns(turn, target, self._answer(turn)) for turn in before)
+                answered_count = sum(self._returns(turn, target, self._answer(turn)) for turn in returned_turns)
             lost_count = int(
                 control_returned and control is not None and not self._returns(control, None, self._search(control))
             )
@@ -167,7 +167,7 @@ class DeletionProbe:
             code=code,
             message=message,
             turns=len(target.turns),
-            found_before=len(before),
+            found_before=len(returned_turns),
             found_again=again_count,
             answered_again=answered_count if self._context.answers_itself else None,
             controls=int(control_returned),

@@ -59,17 +59,17 @@ def lacks(server: str, driver: str | None, libc: str) -> list[str]:
     runtime = _CUDA.search(pins)
     if runtime is None:
         return []
-    lacking = []
+    reasons = []
     cuda, least_driver = f"CUDA {runtime[1]}.{runtime[2]}", DRIVERS.get(int(runtime[1]))
     if least_driver is None:
-        lacking.append(f"the driver that {cuda} needs is not known, only those of CUDA {', '.join(map(str, DRIVERS))}")
+        reasons.append(f"the driver that {cuda} needs is not known, only those of CUDA {', '.join(map(str, DRIVERS))}")
     elif driver is None:
-        lacking.append(f"no NVIDIA driver answers, {cuda} needs {least_driver} or newer")
+        reasons.append(f"no NVIDIA driver answers, {cuda} needs {least_driver} or newer")
     elif _version(driver) < (least_driver,):
-        lacking.append(f"the NVIDIA driver is {driver}, {cuda} needs {least_driver} or newer")
+        reasons.append(f"the NVIDIA driver is {driver}, {cuda} needs {least_driver} or newer")
     if _version(libc) < _version(GLIBC):
-        lacking.append(f"glibc is {libc or 'not there'}, the wheels need {GLIBC} or newer")
-    return lacking
+        reasons.append(f"glibc is {libc or 'not there'}, the wheels need {GLIBC} or newer")
+    return reasons
 
 
 def _version(text: str) -> tuple[int, ...]:

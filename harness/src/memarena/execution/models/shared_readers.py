@@ -103,12 +103,12 @@ class ReaderHost:
         key = server_key(config)
         with self._mutex:
             use = self._readers.setdefault(key, _SharedReader(device_of(config)))
-            before = [
+            same_gpu = [
                 name
                 for name, other_use in self._readers.items()
                 if other_use.gpu is not None and other_use.gpu == use.gpu
             ]
-        for name in before:
+        for name in same_gpu:
             if name != key:
                 self._release(name)
         with use.lock:

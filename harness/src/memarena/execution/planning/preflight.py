@@ -87,14 +87,14 @@ def effective_config(request: RunRequest, previous: RunProgress | None) -> RunCo
     logged_config = parse_config(json.loads(previous.manifest.config_json), str(log_path(request.out)))
     if request.config is None:
         return logged_config
-    ours = request.config
+    config = request.config
     for name in sorted(flag.name for flag in SETTINGS if flag.setting.fixed and not flag.role):
-        if getattr(ours, name) != getattr(logged_config, name):
+        if getattr(config, name) != getattr(logged_config, name):
             raise RunError(
-                f"--resume: {name} is {_short(getattr(ours, name))}, the log in {request.out} was begun with "
+                f"--resume: {name} is {_short(getattr(config, name))}, the log in {request.out} was begun with "
                 f"{_short(getattr(logged_config, name))}"
             )
-    return ours
+    return config
 
 
 def logged_plan(previous: RunProgress, plan: RunPlan) -> RunPlan:

@@ -103,9 +103,9 @@ class RayExecutor:
         if node_id in self._facts:
             return self._facts[node_id]
         try:
-            there = self._on(node_facts, node_id, 0)
-            theirs: NodeFacts = self._ray.get(there.remote(), timeout=_PROBE_S)
-            fault = difference(self._ours, theirs)
+            task = self._on(node_facts, node_id, 0)
+            facts: NodeFacts = self._ray.get(task.remote(), timeout=_PROBE_S)
+            fault = difference(self._ours, facts)
         except self._ray.exceptions.RayError as error:
             if self._is_gone(node_id):
                 return None
@@ -116,8 +116,8 @@ class RayExecutor:
             self._barred.add(node_id)
             self.say(f"node {name} is left out: {fault}")
             return None
-        self._facts[node_id] = theirs
-        return theirs
+        self._facts[node_id] = facts
+        return facts
 
     def _on(self, function: Callable[..., Any], node_id: str, cpus: float) -> Any:
         """Return a function as a task of one node, which Ray does not repeat."""
@@ -302,8 +302,8 @@ class RayExecutor:
             node_id = str(node["NodeID"])
             if node["Alive"] and node_id in self._facts:
                 with contextlib.suppress(self._ray.exceptions.RayError):
-                    there = self._on(remove_folder, node_id, 0)
-                    self._ray.get(there.remote(self._scratch_of(node_id)), timeout=_PROBE_S)
+                    task = self._on(remove_folder, node_id, 0)
+                    self._ray.get(task.remote(self._scratch_of(node_id)), timeout=_PROBE_S)
 
 
 def _gone(attempt: _Attempt) -> str:

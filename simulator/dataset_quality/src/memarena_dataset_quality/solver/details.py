@@ -83,8 +83,8 @@ def _overlaps(stems: frozenset[str], sentences: tuple[str, ...]) -> list[float]:
     """Return the overlap of each sentence with the question; a sentence after a question has at least that one's."""
     result: list[float] = []
     for index, sentence in enumerate(sentences):
-        before = result[-1] if index and sentences[index - 1].rstrip().endswith("?") else 0.0
-        result.append(max(overlap(stems, sentence), before))
+        question_overlap = result[-1] if index and sentences[index - 1].rstrip().endswith("?") else 0.0
+        result.append(max(overlap(stems, sentence), question_overlap))
     return result
 
 
@@ -150,14 +150,14 @@ def _exact_times(sentence: str) -> frozenset[int]:
 
 def _phrases(kind: str, task: Task, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
     tokens = tokens_of(sentence)
-    known = lexicon.positions_of(kind, tokens, task.own)
+    positions = lexicon.positions_of(kind, tokens, task.own)
     people = {word for turn in task.turns for name in (turn.speaker, *turn.others) for word in tokens_of(name)}
-    for text, position in known.items():
+    for text, position in positions.items():
         if kind == "name" and not any(re.search(rf"\b{re.escape(word)}\b", sentence) for word in text.split()):
             continue  # "a button" is not Button
-        whole = _whole_name(tokens, position, text)
-        yield whole.lower(), whole, 0.3 if set(tokens_of(text)) <= people else 1.0
-    if kind == "work_location" and not known:
+        full_name = _whole_name(tokens, position, text)
+        yield full_name.lower(), full_name, 0.3 if set(tokens_of(text)) <= people else 1.0
+    if kind == "work_location" and not positions:
         for match in _AT.finditer(sentence):
             yield match.group(1), match.group(1), NAMED
     people |= {word for name in task.people for word in tokens_of(name)}
@@ -168,7 +168,7 @@ def _phrases(kind: str, task: Task, sentence: str, lexicon: Lexicon) -> Iterator
         *_CODE.finditer(sentence),
     ):
         text = match.group()
-        unknown = not any(set(tokens_of(text)) & set(tokens_of(known_value)) for known_value in known)
+        unknown = not any(set(tokens_of(text)) & set(tokens_of(known_value)) for known_value in positions)
         if unknown and not set(tokens_of(text)) & people and text.lower() not in WEEKDAYS and text not in _TITLES:
             yield text.lower(), text, NAMED if len(text.split()) > 1 else 0.25
 
