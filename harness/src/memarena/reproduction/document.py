@@ -70,12 +70,12 @@ def _value(table: PaperTable, expression: str, line: Line, measured: Measured, o
     """Return our figure; in a line of means, the mean over ``others``, None if one of them has no figure."""
     default = table.configurations[0] if table.configurations else ""
     if not _is_mean(line):
-        found = value_of(measured, expression, line, default)
+        value = value_of(measured, expression, line, default)
     else:
         values = [value_of(measured, expression, other, default) for other in others]
-        known = [value for value in values if value is not None]
-        found = fmean(known) if known and len(known) == len(values) else None
-    return found / 100 if found is not None and table.shares and " - " not in expression else found
+        present = [value for value in values if value is not None]
+        value = fmean(present) if present and len(present) == len(values) else None
+    return value / 100 if value is not None and table.shares and " - " not in expression else value
 
 
 def _three(table: PaperTable, row: PrintedRow, ours: Sequence[Value]) -> list[list[Cell]]:
@@ -83,13 +83,13 @@ def _three(table: PaperTable, row: PrintedRow, ours: Sequence[Value]) -> list[li
     digits = [_digits(table, expression) for expression in table.columns]
     labels = [Cell(label) for label in row.labels]
     paper = [_printed(figure, n) for figure, n in zip(row.figures, digits, strict=True)]
-    here = [NA if value is None else Cell(f"{value:,.{n}f}") for value, n in zip(ours, digits, strict=True)]
+    our_cells = [NA if value is None else Cell(f"{value:,.{n}f}") for value, n in zip(ours, digits, strict=True)]
     gaps = [
         NA if value is None or figure is None else Cell(f"{value - figure.value:+,.{n}f}")
         for value, figure, n in zip(ours, row.figures, digits, strict=True)
     ]
     blank = [Cell("") for _ in labels]
-    return [[*labels, Cell("paper"), *paper], [*blank, Cell("ours"), *here], [*blank, Cell("Δ"), *gaps]]
+    return [[*labels, Cell("paper"), *paper], [*blank, Cell("ours"), *our_cells], [*blank, Cell("Δ"), *gaps]]
 
 
 def _digits(table: PaperTable, expression: str) -> int:
@@ -110,23 +110,23 @@ def _printed(figure: Figure | None, digits: int) -> Cell:
 def _lines(table: PaperTable, printed: PrintedTable, settings: Settings) -> list[tuple[PrintedRow, Line]]:
     """Return the paper's lines of readers that take part, then lines for readers that are not in the paper."""
     names = tuple(str(reader.name) for reader in settings.readers.readers)
-    known = {cell.reader for cell in load_published().grid}
-    theirs = {row.labels: _reader_of(row.labels, tuple(known)) for row in printed.rows}
-    found: list[tuple[PrintedRow, Line]] = []
+    published_readers = {cell.reader for cell in load_published().grid}
+    reader_by_labels = {row.labels: _reader_of(row.labels, tuple(published_readers)) for row in printed.rows}
+    lines: list[tuple[PrintedRow, Line]] = []
     for row in printed.rows:
-        own = theirs[row.labels]
-        if own is not None and own not in names and not _pools(table):
+        reader = reader_by_labels[row.labels]
+        if reader is not None and reader not in names and not _pools(table):
             continue
-        found.append((row, _line(table, row.labels, own, names)))
-    by_reader = [row for row in printed.rows if theirs[row.labels] is not None]
+        lines.append((row, _line(table, row.labels, reader, names)))
+    by_reader = [row for row in printed.rows if reader_by_labels[row.labels] is not None]
     if by_reader and not _pools(table):
-        patterns = dict.fromkeys(_without(row.labels, theirs[row.labels]) for row in by_reader)
+        patterns = dict.fromkeys(_without(row.labels, reader_by_labels[row.labels]) for row in by_reader)
         empty = (None,) * len(printed.columns)
-        for name in (name for name in names if name not in known):
+        for name in (name for name in names if name not in published_readers):
             for pattern in patterns:
                 labels = tuple(name if label is None else label for label in pattern)
-                found.append((PrintedRow(labels=labels, figures=empty), _line(table, labels, name, names)))
-    return found
+                lines.append((PrintedRow(labels=labels, figures=empty), _line(table, labels, name, names)))
+    return lines
 
 
 def _is_mean(row: PrintedRow | Line) -> bool:

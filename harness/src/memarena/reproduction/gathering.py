@@ -42,21 +42,21 @@ def gather(steps: Sequence[Step], settings: Settings, say: Callable[[str], None]
     rows: dict[tuple[str, str, str], ScoredRow] = {}
     runs: list[RunScores] = []
     notes: list[str] = []
-    for step in (each for each in steps if each.kind == "sweep"):
-        for scored in _scored(step, settings, say, notes):
+    for step in (step for step in steps if step.kind == "sweep"):
+        for scored in _score(step, settings, say, notes):
             runs.append(scored.scores)
             rows |= {(step.name, step.reader, row.backend): ScoredRow(row, scored) for row in scored.scores.rows}
-    folders = [run for each in steps if each.kind == "study" for run in _runs_of(each.folder)]
+    folders = [run for step in steps if step.kind == "study" for run in _runs_of(step.folder)]
     study = _study(folders, notes)
     size = _size(settings.world) if settings.world.is_dir() else {}
     return Gathered(Measured(rows, study, _decoding(folders), size), tuple(runs), tuple(notes))
 
 
-def _scored(step: Step, settings: Settings, say: Callable[[str], None], notes: list[str]) -> Iterator[ScoredRun]:
+def _score(step: Step, settings: Settings, say: Callable[[str], None], notes: list[str]) -> Iterator[ScoredRun]:
     if not is_sweep(step.folder) or not read_manifest(step.folder).sealed:
         return
-    if left := missing(step.folder):
-        notes.append(f"{step.title}: {len(left)} cells are not sealed yet")
+    if unsealed := missing(step.folder):
+        notes.append(f"{step.title}: {len(unsealed)} cells are not sealed yet")
     readers = settings.readers
     judge = readers.judge.name if readers.judge and readers.missing_judge is None else judging.JUDGE_NAME
     try:
@@ -82,7 +82,7 @@ def _study(folders: Sequence[Path], notes: list[str]) -> Study | None:
 
 def _decoding(folders: Sequence[Path]) -> dict[tuple[str, str], float]:
     """Return tokens per second of the study's answers, by (reader, memory)."""
-    found: dict[tuple[str, str], float] = {}
+    speeds: dict[tuple[str, str], float] = {}
     for folder in folders:
         facts = load_facts(folder)
         scored = evaluate(facts)
@@ -91,28 +91,28 @@ def _decoding(folders: Sequence[Path]) -> dict[tuple[str, str], float]:
             cost = costs.get(row.label)
             speed = cost.efficiency.decode_tokens_per_s_p50 if cost and cost.efficiency else None
             if speed is not None:
-                found[row.reader, row.backend] = speed
-    return found
+                speeds[row.reader, row.backend] = speed
+    return speeds
 
 
 def _size(world: Path) -> dict[str, float]:
     """Return the size of a data set by the paper's labels; tokens as UTF-8 bytes / 4."""
-    found = stats(world)
+    figures = stats(world)
     means: dict[str, tuple[Spread | None, float]] = {
-        "turns per session, mean": (found.turns_per_session, 1),
-        "tokens per session, mean": (found.bytes_per_session, 4),
-        "sessions per ego, mean": (found.ego_sessions_per_agent, 1),
-        "turns per ego, mean": (found.ego_turns_per_agent, 1),
-        "tokens observed per ego, mean": (found.ego_bytes_per_agent, 4),
-        "tokens observed per ego and day, mean": (found.ego_bytes_per_agent_day, 4),
+        "turns per session, mean": (figures.turns_per_session, 1),
+        "tokens per session, mean": (figures.bytes_per_session, 4),
+        "sessions per ego, mean": (figures.ego_sessions_per_agent, 1),
+        "turns per ego, mean": (figures.ego_turns_per_agent, 1),
+        "tokens observed per ego, mean": (figures.ego_bytes_per_agent, 4),
+        "tokens observed per ego and day, mean": (figures.ego_bytes_per_agent_day, 4),
     }
     return {
-        "agents": found.agents,
-        "days": found.days,
-        "sessions": found.sessions,
-        "turns": found.turns,
-        "tokens": found.bytes / 4,
-        "words": found.words,
-        "questions": found.instances,
+        "agents": figures.agents,
+        "days": figures.days,
+        "sessions": figures.sessions,
+        "turns": figures.turns,
+        "tokens": figures.bytes / 4,
+        "words": figures.words,
+        "questions": figures.instances,
         **{name: spread.mean / divisor for name, (spread, divisor) in means.items() if spread is not None},
     }

@@ -23,12 +23,12 @@ def missing_of_reader(reader: ReaderConfig) -> tuple[str, ...]:
             return (str(error),)
     if not served_here(reader):
         return ()
-    found = []
+    reasons = []
     if shutil.which(_GPU_TOOL) is None:
-        found.append(f"a GPU ({_GPU_TOOL} is not there)")
+        reasons.append(f"a GPU ({_GPU_TOOL} is not there)")
     if reader.image is not None and shutil.which("docker") is None:
-        found.append("docker")
+        reasons.append("docker")
     if reader.image is None and find_spec("sglang") is None:
-        lacking = reader_environment("sglang").missing()
-        found += [f"sglang ({lacking})"] if lacking is not None else []
-    return tuple(found)
+        missing = reader_environment("sglang").missing()
+        reasons += [f"sglang ({missing})"] if missing is not None else []
+    return tuple(reasons)

@@ -15,14 +15,14 @@ def listing(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
     steps = steps_of(tables, settings)
     lines = []
     for table in tables:
-        own = steps_for(table, steps)
+        table_steps = steps_for(table, steps)
         lines += [table.name, f"  {table.title}"]
         if table.people:
             lines.append(f"  needs: {table.people}")
             continue
-        lines.append(f"  needs: {'; '.join(_needs(table, own)) or 'the data set'}")
-        if own:
-            lines.append(f"  hours: {_hours(own, settings)}")
+        lines.append(f"  needs: {'; '.join(_needs(table, table_steps)) or 'the data set'}")
+        if table_steps:
+            lines.append(f"  hours: {_hours(table_steps, settings)}")
         lines.append(f"  stands for: {'; '.join(_commands(table, settings))}")
     return lines
 
@@ -32,8 +32,8 @@ def plan_lines(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
     steps = steps_of(tables, settings)
     lines = [f"{table.name}: {_plan(table, steps_for(table, steps), settings)}" for table in tables]
     cells = sum(len(step.cells) for step in steps)
-    whole = f"{cells} cells that differ, {_hours(steps, settings)} hours" if steps else "nothing to run"
-    return [*lines, f"together: {whole} (hours: {_BASIS})"]
+    total = f"{cells} cells that differ, {_hours(steps, settings)} hours" if steps else "nothing to run"
+    return [*lines, f"together: {total} (hours: {_BASIS})"]
 
 
 _BASIS = "cells one after the other, by those sealed in OUT, else by the paper's times on an NVIDIA GB10"
@@ -76,7 +76,11 @@ def _hours(steps: Iterable[Step], settings: Settings) -> str:
 
 def _needs(table: PaperTable, steps: Sequence[Step]) -> list[str]:
     readers = list(dict.fromkeys(step.reader for step in steps))
-    models = [f"{role} {name}" for each in table.configurations for role, name in use_of(each).helpers.items()]
+    models = [
+        f"{role} {name}"
+        for configuration in table.configurations
+        for role, name in use_of(configuration).helpers.items()
+    ]
     memories = {memory for step in steps for memory, _ in step.cells}
     server = ["a Memobase server"] if any("memobase" in memory for memory in memories) else []
     return [*([f"readers {', '.join(readers)}"] if readers else []), *dict.fromkeys(models), *server]

@@ -18,8 +18,8 @@ _IN_TEXT = {
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A table stored as records: the records, the fields that label a line, and the field of each column."""
+class _StoredTable:
+    """A table in the published data: its records, the fields that label a line, and the field of each column."""
 
     records: str
     labels: tuple[str, ...]
@@ -40,54 +40,54 @@ def _gap(row: SweepRow) -> float:
 
 
 _CELL = ("backend", "reader")
-_KEPT: Mapping[str, _Kept] = {
-    "results-L": _Kept(
+_STORED: Mapping[str, _StoredTable] = {
+    "results-L": _StoredTable(
         "grid", _CELL,
         {"Rec": "rec", "Rea": "rea", "Trust": "trust", "Avg": "avg", "TTFT ms": "ttft_ms", "search ms": "search_ms"},
     ),
-    "results-L-full": _Kept(
+    "results-L-full": _StoredTable(
         "grid", _CELL, {"D1": "d1", "D2": "d2", "D3": "d3", "D4": "d4", "D5": "d5", "mean of D1 to D5": "avg_five"}
     ),
-    "results-L-f1": _Kept(
+    "results-L-f1": _StoredTable(
         "token_f1", _CELL,
         {name: name for name in ("conflict", "anaphora", "qa", "temporal", "counterfactual", "metadata")},
     ),
-    "results-L-privacy": _Kept(
+    "results-L-privacy": _StoredTable(
         "privacy", _CELL, {"Withhold": "withhold", "False Ref.": "false_refusal", "Utility": "utility"}
     ),
-    "fig-d6-f1pu-heatmap": _Kept("grid", _CELL, {"F1_PU": "f1_pu"}),
-    "fig-rec-rea-scatter": _Kept("grid", _CELL, {"Rec": "rec", "Rea": "rea"}),
-    "fig-core-findings": _Kept(
+    "fig-d6-f1pu-heatmap": _StoredTable("grid", _CELL, {"F1_PU": "f1_pu"}),
+    "fig-rec-rea-scatter": _StoredTable("grid", _CELL, {"Rec": "rec", "Rea": "rea"}),
+    "fig-core-findings": _StoredTable(
         "grid", _CELL,
         {"disclosed on DENY": _leaked, "F1_PU": "f1_pu", "search ms": "search_ms", "prefill ms": _prefill},
     ),
-    "main-grid-bootstrap": _Kept(
+    "main-grid-bootstrap": _StoredTable(
         "bootstrap", ("reader", "metric"), {"difference": "difference", "95% low": "low", "95% high": "high"}
     ),
-    "d6-ablation-buckets": _Kept(
+    "d6-ablation-buckets": _StoredTable(
         "buckets", _CELL,
         {"disclosed": "leak", "no access": "no_access", "don't know": "dont_know", "other": "other",
          "refusals": "refusal_share"},
     ),
-    "d6-ablation-sweep": _Kept(
+    "d6-ablation-sweep": _StoredTable(
         "sweep", ("lever", "variant"),
         {"cells": "cells", "U": "allow_disclosed", "leaked on DENY": "deny_leaked", "gap": _gap, "F1_PU": "f1_pu"},
     ),
-    "efficiency": _Kept(
+    "efficiency": _StoredTable(
         "efficiency", _CELL,
         {"TTFT ms": "ttft_ms", "decoding tokens/s": "decode_tokens_per_s", "total s": "total_s", "tokens": "tokens"},
     ),
-    "appendix-latency-fit": _Kept(
+    "appendix-latency-fit": _StoredTable(
         "latency_fit", ("reader",),
         {"α ms": "alpha_ms", "β ms/1k prompt tokens": "beta_ms", "γ ms/token": "gamma_ms", "R²": "r2",
          "n": "observations", "residual p95 ms": "residual_p95_ms"},
     ),
-    "appendix-latency-predicted": _Kept(
+    "appendix-latency-predicted": _StoredTable(
         "totals", ("reader",),
         {"Vanilla": "vanilla", "Oracle": "oracle", "RAG": "in_memory", "Memobase": "memobase",
          "MemSearch": "memsearch"},
     ),
-    "appendix-ingest-overhead": _Kept(
+    "appendix-ingest-overhead": _StoredTable(
         "ingest", ("reader",),
         {"s": "wall_s", "kJ": "energy_kj", "batches": "batches", "J per ego and day": "j_per_ego_day", "W": "mean_w"},
     ),
@@ -101,18 +101,18 @@ def published_table(name: str) -> PrintedTable:
         depths, columns = _IN_TEXT[name]
         lines = tuple(PrintedRow(labels=(depth,), figures=(None,) * len(columns)) for depth in depths)
         return PrintedTable(name=name, title="", labels=("depth",), columns=columns, rows=lines)
-    if (kept := _KEPT.get(name)) is None:
-        return next(table for table in published.printed if table.name == name)
+    if (table := _STORED.get(name)) is None:
+        return next(printed for printed in published.printed if printed.name == name)
     rows = tuple(
         PrintedRow(
-            labels=tuple(getattr(record, label) for label in kept.labels),
-            figures=tuple(_figure(record, field) for field in kept.columns.values()),
+            labels=tuple(getattr(record, label) for label in table.labels),
+            figures=tuple(_figure(record, field) for field in table.columns.values()),
         )
-        for record in getattr(published, kept.records)
+        for record in getattr(published, table.records)
     )
-    return PrintedTable(name=name, title="", labels=kept.labels, columns=tuple(kept.columns), rows=rows)
+    return PrintedTable(name=name, title="", labels=table.labels, columns=tuple(table.columns), rows=rows)
 
 
 def _figure(record: Any, field: str | Callable[[Any], float | None]) -> Figure | None:
-    found = field(record) if callable(field) else getattr(record, field)
-    return found if found is None or isinstance(found, Figure) else Figure(value=float(found))
+    figure = field(record) if callable(field) else getattr(record, field)
+    return figure if figure is None or isinstance(figure, Figure) else Figure(value=float(figure))

@@ -27,7 +27,7 @@ _DEVICES = "CUDA_VISIBLE_DEVICES"
 
 
 class StoppedError(Exception):
-    """A signal asked for the end."""
+    """A signal requested the end."""
 
 
 @dataclass
@@ -55,13 +55,13 @@ class Runner:
     # -------------------------------------------------------------- the steps
 
     def _make_world(self) -> bool:
-        made = self.settings.out / _MADE
-        if made.exists():
+        marker = self.settings.out / _MADE
+        if marker.exists():
             return True
         argv = python_module("memarena_masim", "generate", *WORLD, "--out", str(self.settings.world), "--quiet")
         if not self._command("world", argv, "the data set"):
             return False
-        write_whole(made, "\n")
+        write_whole(marker, "\n")
         return True
 
     def _in_lanes(self, steps: Sequence[Step]) -> None:
@@ -108,11 +108,11 @@ class Runner:
         if path.exists():
             return True
         path.parent.mkdir(parents=True, exist_ok=True)
-        egos, each = selection_size(self.settings.limit)
+        egos, per_family = selection_size(self.settings.limit)
         with open_dataset(self.settings.world) as dataset:
             egos = min(egos, len(dataset.egos))
         argv = ["latency", "select", "--dataset", str(self.settings.world), "--out", str(path)]
-        argv += ["--egos", str(egos), "--per-family", str(each)]
+        argv += ["--egos", str(egos), "--per-family", str(per_family)]
         return self._command("queries of the studies", python_module("memarena", *argv), "queries")
 
     def _study(self, step: Step) -> None:
@@ -140,10 +140,10 @@ class Runner:
                 if self.stop.wait(_POLL_S):
                     child.stop(_GRACE_S)
                     raise StoppedError
-            told = child.log_tail(1).removeprefix("error: ")
-        self.say(f"{name}: {told or 'done'} ({time.monotonic() - began:.0f} s)")
+            last_line = child.log_tail(1).removeprefix("error: ")
+        self.say(f"{name}: {last_line or 'done'} ({time.monotonic() - began:.0f} s)")
         if code != _COMPLETE:
-            self.failed[name] = f"exit code {code}: {told}; all that it printed: {log}"
+            self.failed[name] = f"exit code {code}: {last_line}; all that it printed: {log}"
         return code == _COMPLETE
 
     def _check(self) -> None:

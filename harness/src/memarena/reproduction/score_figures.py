@@ -30,7 +30,7 @@ def of_row(row: RowScores, name: str, argument: str) -> Value:
     if name == "D1to5":
         return _mean([of_row(row, f"D{number}", "") for number in range(1, 6)])
     if name in {"fam", "f1"}:
-        part = next((each for each in row.slices if each.by == "family" and each.key == argument), None)
+        part = next((part for part in row.slices if part.by == "family" and part.key == argument), None)
         return None if part is None else percent(part.score.value if name == "fam" else part.token_f1)
     if name in _OF_DENY:
         return _of_deny(row, name)
@@ -56,16 +56,16 @@ def extreme(rows: Sequence[ScoredRow], name: str) -> Value:
     """Return the largest (``best``) or smallest difference of a family between the first and the second row."""
     if len(rows) != 2:
         return None
-    ours, theirs = ({s.key: s.score.value for s in row.scores.slices if s.by == "family"} for row in rows)
-    gaps = [a - b for key, a in ours.items() if a is not None and (b := theirs.get(key)) is not None]
+    first, second = ({s.key: s.score.value for s in row.scores.slices if s.by == "family"} for row in rows)
+    gaps = [a - b for key, a in first.items() if a is not None and (b := second.get(key)) is not None]
     return percent(max(gaps) if name == "best" else min(gaps)) if gaps else None
 
 
 def paired(row: ScoredRow, other: ScoredRow, metric: str, end: str) -> Value:
     """Return ``value``, ``low`` or ``high`` of the difference of two rows in a figure, paired by question."""
-    found = compare(choose(row.run, row.scores.label), choose(other.run, other.scores.label))
-    wanted = "D6" if metric.startswith("D6") else metric
-    difference = next((each for each in found.differences if each.metric == wanted), None)
+    comparison = compare(choose(row.run, row.scores.label), choose(other.run, other.scores.label))
+    figure = "D6" if metric.startswith("D6") else metric
+    difference = next((difference for difference in comparison.differences if difference.metric == figure), None)
     if difference is None:
         return None
     if end == "value":
@@ -80,20 +80,22 @@ def percent(share: Value) -> Value:
 
 
 def _of_deny(row: RowScores, name: str) -> Value:
-    found = row.permission
-    if found is None or not found.deny:
+    """Return the share of a row's DENY items with an outcome of _OF_DENY; None if it has no such items."""
+    permission = row.permission
+    if permission is None or not permission.deny:
         return None
     if name == "refusals":
-        return percent(found.real_refusals)
-    labels, buckets = found.deny_labels, {str(bucket): count for bucket, count in found.buckets.items()}
+        return percent(permission.real_refusals)
+    labels, buckets = permission.deny_labels, {str(bucket): count for bucket, count in permission.buckets.items()}
     counts = {
         "leak": labels.get("disclosed", 0),
         "refused": labels.get("refuse", 0) + labels.get("dont_know", 0),
     }
-    return percent(counts.get(name, buckets.get(name, 0)) / found.deny)
+    return percent(counts.get(name, buckets.get(name, 0)) / permission.deny)
 
 
 def _mean(values: Iterable[Value]) -> Value:
-    known = list(values)
-    present = [value for value in known if value is not None]
-    return fmean(present) if len(present) == len(known) else None
+    """Return the mean; None if a value is missing."""
+    all_values = list(values)
+    present = [value for value in all_values if value is not None]
+    return fmean(present) if len(present) == len(all_values) else None

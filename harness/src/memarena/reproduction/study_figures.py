@@ -13,38 +13,39 @@ OfStudy = Callable[[Study | None, str, str, str], Value]
 
 def _cell(study: Study | None, reader: str, memory: str) -> TotalCell | None:
     cells = study.totals if study is not None else ()
-    return next((each for each in cells if (each.reader, _plain(each.backend)) == (reader, memory)), None)
+    return next((cell for cell in cells if (cell.reader, _backend_name(cell.backend)) == (reader, memory)), None)
 
 
 def _efficiency(study: Study | None, reader: str, memory: str) -> EfficiencyRow | None:
     rows = study.efficiency if study is not None else ()
-    return next((each for each in rows if (each.reader, _plain(each.backend)) == (reader, memory)), None)
+    return next((row for row in rows if (row.reader, _backend_name(row.backend)) == (reader, memory)), None)
 
 
-def _plain(backend: str) -> str:
+def _backend_name(backend: str) -> str:
+    """Return a backend's name without its settings in brackets."""
     return backend.partition("[")[0]
 
 
 def _ttft(study: Study | None, reader: str, memory: str, _: str) -> Value:
-    found = _cell(study, reader, memory)
-    return None if found is None else found.ttft_ms
+    cell = _cell(study, reader, memory)
+    return None if cell is None else cell.ttft_ms
 
 
 def _search(study: Study | None, reader: str, memory: str, _: str) -> Value:
-    found = _cell(study, reader, memory)
-    return None if found is None else found.search_ms
+    cell = _cell(study, reader, memory)
+    return None if cell is None else cell.search_ms
 
 
 def _prefill(study: Study | None, reader: str, memory: str, _: str) -> Value:
-    found = _cell(study, reader, memory)
-    if found is None or found.ttft_ms is None or found.search_ms is None:
+    cell = _cell(study, reader, memory)
+    if cell is None or cell.ttft_ms is None or cell.search_ms is None:
         return None
-    return found.ttft_ms - found.search_ms
+    return cell.ttft_ms - cell.search_ms
 
 
 def _total_ms(study: Study | None, reader: str, memory: str, _: str) -> Value:
-    found = _cell(study, reader, memory)
-    return None if found is None else found.total_ms
+    cell = _cell(study, reader, memory)
+    return None if cell is None else cell.total_ms
 
 
 def _total_s(study: Study | None, reader: str, memory: str, _: str) -> Value:
@@ -53,23 +54,23 @@ def _total_s(study: Study | None, reader: str, memory: str, _: str) -> Value:
 
 
 def _answer_tokens(study: Study | None, reader: str, memory: str, _: str) -> Value:
-    found = _efficiency(study, reader, memory)
-    return None if found is None else found.completion_tokens_p50
+    row = _efficiency(study, reader, memory)
+    return None if row is None else row.completion_tokens_p50
 
 
 def _fit(study: Study | None, reader: str, _: str, what: str) -> Value:
     """Return a coefficient or R² of the linear fit of the whole answer; beta is per 1,000 prompt tokens."""
-    found = next((each for each in study.fits if each.reader == reader), None) if study is not None else None
-    if found is None:
+    fit = next((fit for fit in study.fits if fit.reader == reader), None) if study is not None else None
+    if fit is None:
         return None
-    linear = found.llm.coefficients
+    linear = fit.llm.coefficients
     figures: Mapping[str, Value] = {
         "alpha": linear.alpha_ms,
         "beta": None if linear.beta_ms is None else 1000 * linear.beta_ms,
         "gamma": linear.gamma_ms,
-        "r2": found.llm.r_squared,
-        "n": float(found.n),
-        "residual": found.llm.residual_p95_ms,
+        "r2": fit.llm.r_squared,
+        "n": float(fit.n),
+        "residual": fit.llm.residual_p95_ms,
     }
     return figures[what]
 
@@ -77,16 +78,16 @@ def _fit(study: Study | None, reader: str, _: str, what: str) -> Value:
 def _ingest(study: Study | None, reader: str, memory: str, what: str) -> Value:
     """Return a cost of ingest; energy is net of idle, None if idle was not measured."""
     rows: tuple[IngestRow, ...] = study.ingest if study is not None else ()
-    found = next((each for each in rows if (each.reader, _plain(each.backend)) == (reader, memory)), None)
-    if found is None:
+    row = next((row for row in rows if (row.reader, _backend_name(row.backend)) == (reader, memory)), None)
+    if row is None:
         return None
-    joules = found.gpu_net_j.value
+    joules = row.gpu_net_j.value
     figures: Mapping[str, Value] = {
-        "s": found.seconds,
+        "s": row.seconds,
         "kj": None if joules is None else joules / 1000,
-        "calls": float(found.model_calls),
-        "j_per_ego_day": found.gpu_net_j_per_ego_day.value,
-        "w": found.gpu_w.value,
+        "calls": float(row.model_calls),
+        "j_per_ego_day": row.gpu_net_j_per_ego_day.value,
+        "w": row.gpu_w.value,
     }
     return figures[what]
 

@@ -16,10 +16,10 @@ def to_toml(values: Mapping[str, object]) -> str:
 
 def _value(value: object) -> str:
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{_key(name)} = {_value(each)}" for name, each in value.items() if each is not None)
+        inner = ", ".join(f"{_key(name)} = {_value(item)}" for name, item in value.items() if item is not None)
         return f"{{{inner}}}"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"[{', '.join(_value(each) for each in value)}]"
+        return f"[{', '.join(_value(item) for item in value)}]"
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     return json.dumps(str(value))
