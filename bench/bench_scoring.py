@@ -24,13 +24,13 @@ def tables() -> list[Table]:
     """Write the log, read it, score it without and with intervals."""
     with tempfile.TemporaryDirectory(prefix="memarena-bench-scoring-") as folder:
         run_dir = Path(folder) / "run"
-        (cells, questions), written_s, _ = _timed(lambda: write_grid(run_dir))
+        (cells, questions), written_s, _ = _measure(lambda: write_grid(run_dir))
         answers = cells * questions
         size = log_path(run_dir).stat().st_size
-        facts, load_s, load_cpu_s = _timed(lambda: load_facts(run_dir))
-        pending, judge_s, judge_cpu_s = _timed(lambda: list(missing_verdicts(facts)))
-        _, score_s, score_cpu_s = _timed(lambda: evaluate(facts, resamples=0))
-        _, whole_s, whole_cpu_s = _timed(lambda: evaluate(facts))
+        facts, load_s, load_cpu_s = _measure(lambda: load_facts(run_dir))
+        pending, judge_s, judge_cpu_s = _measure(lambda: list(missing_verdicts(facts)))
+        _, score_s, score_cpu_s = _measure(lambda: evaluate(facts, resamples=0))
+        _, whole_s, whole_cpu_s = _measure(lambda: evaluate(facts))
     log = Table("log", "value", title=f"The log of {cells} cells × {questions:,} questions")
     log.add_row("written in", f"{written_s:.0f} s")
     log.add_row("size", f"{size / 1e6:,.0f} MB, {size / answers:,.0f} bytes per question and cell")
@@ -48,7 +48,7 @@ def tables() -> list[Table]:
     return [log, spent]
 
 
-def _timed(work: Callable[[], T]) -> tuple[T, float, float]:
+def _measure(work: Callable[[], T]) -> tuple[T, float, float]:
     """Return the result of ``work``, its wall time and its processor time in seconds."""
     wall, processor = time.perf_counter(), time.process_time()
     result = work()

@@ -148,7 +148,7 @@ def tables(*options: str) -> list[Table]:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(parsed.jobs) as pool:
         out = parsed.out or Path(folder)
         runs = list(pool.map(lambda seed: _run(out / f"{parsed.preset}_{seed}", parsed.preset, seed), seeds))
-    gaps = [gap for better, worse in itertools.pairwise(ORDER) for gap in _compared(runs, better, worse)]
+    gaps = [gap for better, worse in itertools.pairwise(ORDER) for gap in _gaps_between(runs, better, worse)]
     title = f"preset {parsed.preset}, seeds {seeds[0]} to {seeds[-1]}, extractive reader"
     policies = [trivial_of(run.scores.baselines) for run in runs]
     return [_separation(gaps, title), _by_world(gaps, seeds), _policies(policies, title)]
@@ -166,7 +166,7 @@ def _run(out: Path, preset: str, seed: int) -> ScoredRun:
     return evaluate(run)
 
 
-def _compared(runs: Sequence[ScoredRun], better: str, worse: str) -> list[Gap]:
+def _gaps_between(runs: Sequence[ScoredRun], better: str, worse: str) -> list[Gap]:
     """Return the gaps over all worlds, with each world's next to them. RuntimeError if worlds must not be compared."""
     names = [f"{better}@extractive", f"{worse}@extractive"]
     across: dict[str, AcrossWorlds] = {}

@@ -147,7 +147,9 @@ def preset(name: str, seed: int, world: int = 0) -> WorldConfig:
     if name not in _PRESETS:
         raise MasimError(f"--preset {name}: unknown; one of {', '.join(_PRESETS)} is expected{nearest(name, _PRESETS)}")
     agents, days, density, share = _PRESETS[name]
-    return _checked(name=name, agents=agents, days=days, density=density, question_share=share, seed=seed, world=world)
+    return _validated(
+        name=name, agents=agents, days=days, density=density, question_share=share, seed=seed, world=world
+    )
 
 
 def sized(config: WorldConfig, **sizes: int | float | str | PackRef | None) -> WorldConfig:
@@ -160,10 +162,10 @@ def sized(config: WorldConfig, **sizes: int | float | str | PackRef | None) -> W
     if not settings:
         return config
     name = config.name if set(settings) <= {"pack", "banks", "wording"} else "custom"
-    return _checked(**{**dict(config), **settings, "name": name})
+    return _validated(**{**dict(config), **settings, "name": name})
 
 
-def _checked(**values: object) -> WorldConfig:
+def _validated(**values: object) -> WorldConfig:
     try:
         return WorldConfig.model_validate(values)
     except ValidationError as error:

@@ -117,7 +117,7 @@ def make_on_ray(
     Raises:
         MasimError: one line; worlds that are here stay.
     """
-    with _connected(address) as ray:
+    with _connect(address) as ray:
         cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
         waiting, running = list(jobs), dict[Any, tuple[WorldJob, Any]]()
         lost: dict[int, int] = {}
@@ -187,7 +187,7 @@ def _check_versions(theirs: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _connected(address: str | None) -> Iterator[ModuleType]:
+def _connect(address: str | None) -> Iterator[ModuleType]:
     """Yield the module ``ray``, connected to the cluster at ``address`` or, if it is None, to one started here."""
     # Ray reads these when it is imported. Without a token, any client that reaches its ports can run programs there.
     os.environ.setdefault("RAY_AUTH_MODE", "token")
@@ -199,7 +199,7 @@ def _connected(address: str | None) -> Iterator[ModuleType]:
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(_TOKEN_BYTES))
         where: dict[str, Any] = {"address": "local", "include_dashboard": False}
     else:
-        where = {"address": address, "_node_ip_address": _checked(address)}
+        where = {"address": address, "_node_ip_address": _check_cluster(address)}
     import ray  # noqa: PLC0415 (an extra)
 
     folder = tempfile.mkdtemp(prefix="ms-") if address is None else None  # short: sockets have long names
@@ -218,7 +218,7 @@ def _connected(address: str | None) -> Iterator[ModuleType]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _checked(address: str) -> str | None:
+def _check_cluster(address: str) -> str | None:
     """Check that a cluster answers at ``address``; return its host if it is a loopback address, else None.
 
     Ray itself waits minutes for a cluster that does not answer.

@@ -39,7 +39,7 @@ def compute_baselines(questions: Iterable[Question], evidence: Mapping[str, Evid
     if key not in _KNOWN:
         while len(_KNOWN) >= _KNOWN_AT_MOST:
             del _KNOWN[next(iter(_KNOWN))]
-        _KNOWN[key] = _computed(ordered_questions, evidence)
+        _KNOWN[key] = _compute(ordered_questions, evidence)
     return _KNOWN[key]
 
 
@@ -55,7 +55,7 @@ def _digest(questions: Sequence[Question], evidence: Mapping[str, EvidenceSessio
     return digest.digest()
 
 
-def _computed(questions: Sequence[Question], evidence: Mapping[str, EvidenceSession]) -> tuple[Baseline, ...]:
+def _compute(questions: Sequence[Question], evidence: Mapping[str, EvidenceSession]) -> tuple[Baseline, ...]:
     policies = _Policies(evidence)
     constants = _best_constants(questions, policies)
     return (
@@ -119,21 +119,23 @@ class _Policies:
 
     def play(self, questions: Sequence[Question], answer: str) -> dict[str, float | None]:
         """Score one answer to every question, by dimension."""
-        values = figures([self._scored(q, answer) for q in questions], lambda q: q.correct)
+        values = figures([self._score(q, answer) for q in questions], lambda q: q.correct)
         return {dimension: values[dimension] for dimension in DIMENSIONS}
 
-    def _scored(self, question: Question, answer: str) -> QuestionScore:
+    def _score(self, question: Question, answer: str) -> QuestionScore:
         """Score a question as if it had been answered with this text."""
         key = (question.instance.instance_id, answer)
         if key not in self._known:
             base = self._bases.get(key[0]) or self._bases.setdefault(key[0], question_base(question))
             outcome = (
-                {"outcome": Outcome.WRONG} if _shares_nothing(question, answer) else self._judged(question, answer)
+                {"outcome": Outcome.WRONG}
+                if _shares_nothing(question, answer)
+                else self._judge_answer(question, answer)
             )
             self._known[key] = base.model_copy(update={"attempts": 1, **outcome})
         return self._known[key]
 
-    def _judged(self, question: Question, answer: str) -> dict[str, Any]:
+    def _judge_answer(self, question: Question, answer: str) -> dict[str, Any]:
         return judged(judge(question, evidence_of(question, self._evidence), answer, answer))
 
 

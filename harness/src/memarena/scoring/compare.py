@@ -142,7 +142,7 @@ def compare(a: Chosen, b: Chosen, *, resamples: int = RESAMPLES) -> Comparison:
     ``resamples`` draws of egos give the intervals; two sides that must not be compared get reasons and no difference.
     """
     reasons = incomparable(a, b)
-    left, right, left_out = _paired(a, b)
+    left, right, left_out = _pair_questions(a, b)
     paired_ids = {q.instance_id for q in left[0]} if left else set()
     differences: tuple[PairedDifference, ...] = ()
     if not reasons and paired_ids:
@@ -163,7 +163,7 @@ Cells = list[list[QuestionScore]]
 """Questions of each seed, in the same order."""
 
 
-def _paired(a: Chosen, b: Chosen) -> tuple[Cells, Cells, int]:
+def _pair_questions(a: Chosen, b: Chosen) -> tuple[Cells, Cells, int]:
     """Return the questions with an outcome in every cell of both sides, and the number of other questions."""
     left, right = _by_cell(a), _by_cell(b)
     ids_with_outcome = [
@@ -304,7 +304,7 @@ class SideSums:
 
 def side_sums(side: Chosen, resamples: int = RESAMPLES) -> SideSums:
     """Compute a side's sums per ego, over the questions with an outcome under every seed."""
-    cells = _paired(side, side)[0]
+    cells = _pair_questions(side, side)[0]
     draws = draw_egos(cells[0], side.scored.scores.dataset.sha256, resamples)
     return SideSums(len(cells[0]), tuple(tally(cell, draws.rows) for cell in cells), draws)
 

@@ -83,7 +83,7 @@ def _d6_rules(manifest: Manifest) -> set[str]:
 def _check_alike(first: RunFacts, part: RunFacts) -> None:
     ours, theirs = first.manifest, part.manifest
     if first.questions.keys() != part.questions.keys():
-        raise ScoringError(f"{_named(ours)} and {_named(theirs)}: their questions differ")
+        raise ScoringError(f"{_cell_names(ours)} and {_cell_names(theirs)}: their questions differ")
     for subject, a, b in (
         ("data sets", ours.dataset.sha256, theirs.dataset.sha256),
         ("protocols", ours.protocol, theirs.protocol),
@@ -92,10 +92,10 @@ def _check_alike(first: RunFacts, part: RunFacts) -> None:
         ("versions of memarena", ours.versions.memarena, theirs.versions.memarena),
     ):
         if a != b:
-            raise ScoringError(f"{_named(ours)} and {_named(theirs)}: their {subject} differ")
+            raise ScoringError(f"{_cell_names(ours)} and {_cell_names(theirs)}: their {subject} differ")
 
 
-def _named(manifest: Manifest) -> str:
+def _cell_names(manifest: Manifest) -> str:
     return ", ".join(cell.cell_id for cell in manifest.cells)
 
 

@@ -40,8 +40,8 @@ def cell_metrics(
     exact = not any(q.outcome in UNMEASURED for q in questions)
     low = figures(questions, lambda q: q.correct) if sums is None else _figures(sums)
     high = low if exact else figures(questions, lambda q: q.outcome is Outcome.CORRECT or q.outcome in UNMEASURED)
-    low = low | _corrected(low, chance)
-    high = high | _corrected(high, chance)
+    low = low | _correct_for_chance(low, chance)
+    high = high | _correct_for_chance(high, chance)
     return {name: Score(value=low[name] if exact else None, low=low[name], high=high[name]) for name in low}
 
 
@@ -57,7 +57,9 @@ def _figures(sums: Tally) -> dict[str, float | None]:
     return {name: None if math.isnan(value) else value for name, value in values.items()}
 
 
-def _corrected(values: Mapping[str, float | None], chance: Mapping[str, float | None]) -> dict[str, float | None]:
+def _correct_for_chance(
+    values: Mapping[str, float | None], chance: Mapping[str, float | None]
+) -> dict[str, float | None]:
     corrected: dict[str, float | None] = {}
     for dimension in DIMENSIONS:
         score, by_chance = values[dimension], chance.get(dimension)

@@ -158,10 +158,10 @@ def _outcome(question: Question, latest: Attempt, judgments: Judgments) -> dict[
     token_f1 = best_token_f1(gold.texts, record.answer.answer) if isinstance(gold, OpenGold) else None
     if judgment is None:
         return {**_failed(Outcome.INFRA_FAILED, judgments.failure_of(record)), "token_f1": token_f1}
-    return {**judged(judgment), "token_f1": token_f1, **_unsaid(judgment, record.answer.non_answer)}
+    return {**judged(judgment), "token_f1": token_f1, **_non_answer_fields(judgment, record.answer.non_answer)}
 
 
-def _unsaid(judgment: Judgment, reason: NonAnswer) -> dict[str, Any]:
+def _non_answer_fields(judgment: Judgment, reason: NonAnswer) -> dict[str, Any]:
     """Return the fields that replace the judgment on a DENY item whose answer says nothing; empty for all others."""
     disclosure = judgment.disclosure
     if not reason or disclosure is None or disclosure.allowed or disclosure.disclosed:

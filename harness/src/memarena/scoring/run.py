@@ -73,8 +73,8 @@ def score_run(
         judge_versions=deciding.versions,
         typed_share=deciding.typed_share,
         question_filter=manifest.question_filter,
-        planned=_planned(facts),
-        families=_families(facts),
+        planned=_counts_by_dimension(facts),
+        families=_counts_by_family(facts),
         segments=facts.segments,
         floor=floor(facts),
         rows=rows,
@@ -135,12 +135,12 @@ def _decided_by_rules(facts: RunFacts) -> list[Question]:
     return [q for q in facts.questions.values() if kind_of(q).has_rules]
 
 
-def _planned(facts: RunFacts) -> dict[str, int]:
+def _counts_by_dimension(facts: RunFacts) -> dict[str, int]:
     counts = Counter(q.instance.dimension.value for q in facts.questions.values())
     return dict(sorted(counts.items()))
 
 
-def _families(facts: RunFacts) -> dict[str, int]:
+def _counts_by_family(facts: RunFacts) -> dict[str, int]:
     counts = Counter(q.instance.family.value for q in facts.questions.values())
     return {family: counts[family] for family in FAMILY_ORDER if counts[family]}
 

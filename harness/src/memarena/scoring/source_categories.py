@@ -140,7 +140,7 @@ class _Scorer:
             score=counts.accuracy,
             interval=self._interval([questions]),
             rubric=self._rubric(questions),
-            published=self._published(questions),
+            published=self._right_by_published_gold(questions),
         )
 
     def mean(self, parts: Sequence[SourcePart], groups: Sequence[Sequence[QuestionScore]]) -> SourcePart:
@@ -180,7 +180,7 @@ class _Scorer:
             scores.append(verdict.score if verdict else 0.0)
         return _mean(scores)
 
-    def _published(self, questions: Sequence[QuestionScore]) -> float | None:
+    def _right_by_published_gold(self, questions: Sequence[QuestionScore]) -> float | None:
         """Return the share right by the published golds; None without corrections, or if it is not known."""
         if not self.judgments.is_rules or not self.of_run.corrected or count(questions).accuracy.value is None:
             return None

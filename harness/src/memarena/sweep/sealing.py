@@ -132,13 +132,13 @@ def _check(folder: Path, sealed: Seal, *, log_may_grow: bool = False) -> tuple[s
             continue
         if not log_may_grow or file.name != LOG_NAME:
             return f"{file.name} is not as it was sealed", ""
-        fault, added = _grown(folder, sealed)
+        fault, added = _check_grown_log(folder, sealed)
         if fault:
             return fault, ""
     return None, added
 
 
-def _grown(folder: Path, sealed: Seal) -> tuple[str | None, str]:
+def _check_grown_log(folder: Path, sealed: Seal) -> tuple[str | None, str]:
     """Return the fault of a log that changed since it was sealed, and the records that were added to it."""
     if sealed.log is None:
         return None, "its log was changed, and its seal, of memarena 0.2.0 or before, does not tell how"

@@ -96,7 +96,7 @@ def carry_out(
     folder, message = cell_folder(job), ""
     try:
         _check_space(job.scratch)
-        with _locked(folder, stop) as lock:
+        with _hold_lock(folder, stop) as lock:
             world, message = _world(job, give_world, stop, alive)
             sealed = _sealed_before(job)
             if sealed is None:
@@ -216,7 +216,7 @@ def _world(job: Job, give: GiveWorld, stop: threading.Event, alive: Alive) -> tu
     """Return the folder of the data set on this node and its hash; it is stored already, or generated, or fetched."""
     world = job.cell.world
     folder = job.scratch / "worlds" / world.key
-    with _locked(folder, stop) as lock:
+    with _hold_lock(folder, stop) as lock:
         hash_file, files = folder / "sha256", folder / "files"
         if hash_file.exists():
             return files, hash_file.read_text(encoding="utf-8")
@@ -242,7 +242,7 @@ def _world(job: Job, give: GiveWorld, stop: threading.Event, alive: Alive) -> tu
 
 
 @contextmanager
-def _locked(folder: Path, stop: threading.Event) -> Iterator[int]:
+def _hold_lock(folder: Path, stop: threading.Event) -> Iterator[int]:
     """Yield the descriptor of a lock on a folder; waits until the guard of an earlier attempt has released it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(exist_ok=True)

@@ -188,10 +188,10 @@ def guess(train: Sequence[World], test: Sequence[World]) -> Guessing | None:
         same = [int(label(instance) == best) for instance in questions]
         constants[family] = statistics.fmean(same)
         hits[family] = [mine - other for mine, other in zip(hits[family], same, strict=True)]
-    return _pooled(hits, constants, chosen) if hits else None
+    return _pool(hits, constants, chosen) if hits else None
 
 
-def _pooled(hits: dict[str, list[int]], constants: dict[str, float], chosen: dict[str, str]) -> Guessing:
+def _pool(hits: dict[str, list[int]], constants: dict[str, float], chosen: dict[str, str]) -> Guessing:
     """Return the figures of the differences, question by question, between guesser and constant."""
     differences = [difference for of_family in hits.values() for difference in of_family]
     constant = sum(constants[family] * len(of_family) for family, of_family in hits.items()) / len(differences)
@@ -216,7 +216,7 @@ def guess_with(answer: Callable[[Instance], str], worlds: Sequence[World], limit
         for (world, instance), other in zip(pairs, same, strict=True):
             today = world.day_of(instance.query_timestamp or 0.0)
             hits[family].append(int(is_right(instance, answer(instance), today)) - other)
-    return _pooled(dict(hits), constants, {}) if hits else None
+    return _pool(dict(hits), constants, {}) if hits else None
 
 
 def _by_family(world: World) -> dict[str, list[Instance]]:

@@ -301,8 +301,14 @@ def tuned_rows(setting: Setting) -> Iterator[BarRow]:
             same = tuned_vendor.compare(setting.train[:-1], setting.train[-1:], reader) if setting.train[1:] else None
         other = tuned_vendor.compare(setting.train, fresh, reader) if setting.train and fresh else None
     name = "above bm25 on a world of the pack it learned, points"
-    yield BarRow(group, name, same.gain if same else None, NO_BAR, None, note=_tuned(same))
-    note = NO_TRAIN if not setting.train else _tuned(other) if fresh else "the worlds are of the pack that was learned"
+    yield BarRow(group, name, same.gain if same else None, NO_BAR, None, note=_tuned_note(same))
+    note = (
+        NO_TRAIN
+        if not setting.train
+        else _tuned_note(other)
+        if fresh
+        else "the worlds are of the pack that was learned"
+    )
     yield bounded(group, "above bm25 on another pack, points", other.gain if other else None, bar, -100, 5, note=note)
     known_of, frames = tuned_vendor.known_frames(setting.train[:-1], setting.train[-1]) if setting.train[1:] else (0, 0)
     yield bounded(
@@ -312,7 +318,7 @@ def tuned_rows(setting: Setting) -> Iterator[BarRow]:
     )  # fmt: skip
 
 
-def _tuned(result: tuned_vendor.Compared | None) -> str:
+def _tuned_note(result: tuned_vendor.Compared | None) -> str:
     if result is None:
         return "two worlds to learn from are needed"
     right = f"tuned {result.tuned / result.questions:.3f}, bm25 {result.bm25 / result.questions:.3f}"
@@ -353,15 +359,15 @@ def guess_rows(setting: Setting) -> Iterator[BarRow]:
         yield BarRow("guessing", name, None, bar, None, note=NO_TRAIN)
         return
     few = f"; {guessing.LEAST_ITEMS} questions are wanted" if guesses.pooled.questions < guessing.LEAST_ITEMS else ""
-    note = _guessed(guesses.pooled) + few
+    note = _guess_note(guesses.pooled) + few
     yield bounded(
         "guessing", name, 100 * guesses.pooled.above_upper, bar, -100, 2, note=note, parts={"chosen": guesses.chosen}
     )  # fmt: skip
     for family, guess in guesses.by_family.items():
-        yield bounded("guessing", f"  {family}", 100 * guess.above_upper, bar, -100, 2, note=_guessed(guess))
+        yield bounded("guessing", f"  {family}", 100 * guess.above_upper, bar, -100, 2, note=_guess_note(guess))
 
 
-def _guessed(guess: guessing.Guessed) -> str:
+def _guess_note(guess: guessing.Guessed) -> str:
     return f"guesser {guess.guessed:.3f}, constant {guess.constant:.3f}, {guess.questions} questions"
 
 

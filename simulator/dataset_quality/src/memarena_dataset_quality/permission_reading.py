@@ -102,7 +102,7 @@ def wish_forms(world: World) -> int:
         if isinstance(gold, PermissionGold) and (gold.permission_level or gold.sharing):
             for turn, _ in world.evidence(instance):
                 for sentence in _SENTENCE.split(turn.text):
-                    marked = _marked(sentence, names)
+                    marked = _mark_names(sentence, names)
                     if _of_sentence(marked, sentence, world.day_of(turn.timestamp)) is not None:
                         forms.add(_MASKED.sub("~", marked))
     return len(forms)
@@ -140,7 +140,7 @@ def _wish_of(text: str, fact: str, names: Mapping[str, str], said_on: date) -> _
     start = next(
         (number + 1 for number, sentence in enumerate(sentences) if normal(fact).strip() in normal(sentence)), 0
     )
-    wishes = (_of_sentence(_marked(sentence, names), sentence, said_on) for sentence in sentences[start:])
+    wishes = (_of_sentence(_mark_names(sentence, names), sentence, said_on) for sentence in sentences[start:])
     return next((wish for wish in wishes if wish is not None), None)
 
 
@@ -190,7 +190,7 @@ def _key(match: re.Match[str]) -> str:
     return next(group for group in match.groups() if group).strip("~")
 
 
-def _marked(sentence: str, names: Mapping[str, str]) -> str:
+def _mark_names(sentence: str, names: Mapping[str, str]) -> str:
     """Return the sentence in lower case, with every name, "your family" and "your colleagues" as ``~key~``."""
     for name in sorted(names, key=len, reverse=True):
         sentence = re.sub(rf"\b{re.escape(name)}\b(?!['’]s)", f"~{names[name]}~", sentence)

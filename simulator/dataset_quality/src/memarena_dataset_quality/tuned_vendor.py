@@ -106,7 +106,7 @@ class TunedVendor:
             for instance in world.instances:
                 key_asked = keys.get(str(instance.metadata.get("fact_id")))
                 if key_asked is not None:
-                    question_words[key_asked].update(words(_masked(instance.query, people)))
+                    question_words[key_asked].update(words(_mask(instance.query, people)))
         self._question_words = dict(sorted(question_words.items()))
         spread = Counter(word for key_words in question_words.values() for word in key_words)
         self._weights = {word: math.log(len(question_words) / count) for word, count in spread.items()}
@@ -131,7 +131,7 @@ class TunedVendor:
 
     def about(self, query: str, people: dict[str, str]) -> Key:
         """Return kind and name of the thing a question names, the longest; else of the likeliest by its questions."""
-        query_words = set(words(_masked(query, people)))
+        query_words = set(words(_mask(query, people)))
         spaced = f" {' '.join(words(query))} "
         keys = [key for key in self._question_words if f" {' '.join(words(key[1].removeprefix('the ')))} " in spaced]
         longest = max((len(thing) for _, thing in keys), default=0)
@@ -150,7 +150,7 @@ class TunedVendor:
             for sentence in sentences(turn.text):
                 if needle not in sentence.lower():
                     continue
-                masked = _masked(sentence, people, thing)
+                masked = _mask(sentence, people, thing)
                 value = self._value(kind, masked) if (NAME not in masked if is_own else is_named) else None
                 if value is not None:
                     yield turn.speaker_id, value
@@ -173,7 +173,7 @@ def _names_person(name: str, text: str) -> bool:
     return bool(name) and re.search(rf"\b{re.escape(name.split(maxsplit=1)[0])}\b", text) is not None
 
 
-def _masked(text: str, people: dict[str, str], thing: str = "") -> str:
+def _mask(text: str, people: dict[str, str], thing: str = "") -> str:
     """Return a sentence with the thing and people's names masked."""
     if thing:
         text = re.sub(re.escape(thing), THING, text, flags=re.IGNORECASE)
@@ -192,7 +192,7 @@ def _frames_of(world: World, fact: Fact, people: dict[str, str]) -> Iterator[Fra
             start = sentence.find(form)
             if thing.lower() in sentence.lower() and start >= 0:
                 masked = f"{sentence[:start]} {VALUE} {sentence[start + len(form) :]}"
-                before, _, after = _masked(masked, people, thing).partition(VALUE)
+                before, _, after = _mask(masked, people, thing).partition(VALUE)
                 end = re.match(r"\s*(\w+)", after)
                 yield Frame(" ".join(before.split()[-BEFORE_WORDS:]), " " + end.group(1) if end else "", text)
                 return

@@ -30,14 +30,14 @@ class EngineFlags:
         if self.engine not in ENGINES:
             raise MasimError(f"--engine {self.engine}: one of {', '.join(ENGINES)} is expected")
         if self.engine == "llm":
-            return _checked(self)
+            return _check_llm_options(self)
         for field in dataclasses.fields(self)[1:]:
             if getattr(self, field.name) is not None:
                 raise MasimError(f"--{field.name.replace('_', '-')}: only --engine llm takes it")
         return None
 
 
-def _checked(flags: EngineFlags) -> EndpointConfig:
+def _check_llm_options(flags: EngineFlags) -> EndpointConfig:
     if flags.endpoint is None:
         raise MasimError("--endpoint: missing; --engine llm needs the URL of an OpenAI-compatible API (http://…/v1)")
     url = urlsplit(flags.endpoint)

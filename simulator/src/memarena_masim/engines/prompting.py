@@ -66,12 +66,12 @@ def session_prompt(brief: Brief, setting: Setting) -> list[Message]:
         lastday=plan.looks_back[1] or "some days ago",
         event=plan.event.told if plan.event else "something",
     )
-    turns = [f"{number}. {name}{_has_to(brief, number - 1)}" for number, name in enumerate(brief.names, 1)]
+    turns = [f"{number}. {name}{_instructions(brief, number - 1)}" for number, name in enumerate(brief.names, 1)]
     topics, first = [], 1
     for thread in plan.threads:
         topics.append(f"- turns {first} to {first + thread.turns - 1}: {thread.topic}")
         first += thread.turns
-    return _filled(
+    return _fill(
         "session.v1.txt",
         modality=kinds["modalities"][plan.modality],
         weather=plan.weather,
@@ -91,8 +91,8 @@ def session_prompt(brief: Brief, setting: Setting) -> list[Message]:
 def turn_prompt(brief: Brief, setting: Setting, turn: int, before: Sequence[str], problem: str) -> list[Message]:
     """Return the messages that request one turn again. ``before``: texts of earlier turns; ``problem``: its fault."""
     names = brief.names
-    must = _has_to(brief, turn).removeprefix(" ")
-    return _filled(
+    must = _instructions(brief, turn).removeprefix(" ")
+    return _fill(
         "turn.v1.txt",
         people=_people(brief, setting),
         before="\n".join(before[-3:]) or "(nothing yet)",
@@ -107,7 +107,7 @@ def turn_prompt(brief: Brief, setting: Setting, turn: int, before: Sequence[str]
 
 def question_prompt(question: str, names: Sequence[str], anchors: Sequence[str]) -> list[Message]:
     """Return the messages that request a question in other words."""
-    return _filled(
+    return _fill(
         "question.v2.txt",
         question=question,
         names=", ".join(names) or NOTHING,
@@ -145,7 +145,7 @@ def _object(**properties: object) -> dict[str, object]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def _has_to(brief: Brief, turn: int) -> str:
+def _instructions(brief: Brief, turn: int) -> str:
     """Return what a turn must state and ask, in one line; "" if it is free."""
     parts = []
     for point in brief.points_in(turn):
@@ -188,7 +188,7 @@ def _parts(name: str) -> tuple[Template, Template]:
     return Template(system.removeprefix("system\n").strip()), Template(user.removeprefix("user\n").strip())
 
 
-def _filled(name: str, **slots: object) -> list[Message]:
+def _fill(name: str, **slots: object) -> list[Message]:
     system, user = _parts(name)
     return [
         {"role": "system", "content": system.substitute()},

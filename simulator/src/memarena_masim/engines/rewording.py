@@ -56,7 +56,7 @@ async def reword_all(endpoint: Endpoint, questions: Sequence[Question]) -> Rewor
 
     async def reword(question: Question) -> None:
         tally.add("questions", "asked")
-        text = await _reworded(endpoint, question)
+        text = await _ask_model(endpoint, question)
         fault = "no_reply" if text is None else "unchanged" if text == question.text else fault_of(question, text)
         if text is None or fault is not None:
             tally.add("questions/kept_as_they_were", fault or "no_reply")
@@ -70,7 +70,7 @@ async def reword_all(endpoint: Endpoint, questions: Sequence[Question]) -> Rewor
     return Rewordings(texts, {**tally.as_json(), **endpoint.take_counts()})
 
 
-async def _reworded(endpoint: Endpoint, question: Question) -> str | None:
+async def _ask_model(endpoint: Endpoint, question: Question) -> str | None:
     messages = question_prompt(question.text, question.names, question.anchors)
     try:
         reply = await endpoint.complete(messages, MAX_TOKENS, QUESTION_SCHEMA)

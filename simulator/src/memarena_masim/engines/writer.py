@@ -146,7 +146,7 @@ class SessionWriter:
         if len(text.split()) > LONGEST * self._words_in(turn):
             self._tally.add("replies", "overlong_turn")
             return _Checked("", everything, [], "Keep it short.")
-        cleaned, hard_facts = self._cleaned(turn, text)
+        cleaned, hard_facts = self._clean_turn(turn, text)
         missing = [point.kind for point in points if not point.said_in(cleaned)]
         unasked = [ask for ask in asks if not ask.said_in(cleaned)]
         problem = ""
@@ -158,7 +158,7 @@ class SessionWriter:
             cleaned, problem = "", "Say something that has not been said before."
         return _Checked(cleaned, missing, hard_facts, problem)
 
-    def _cleaned(self, turn: int, text: str) -> tuple[str, list[HardFact]]:
+    def _clean_turn(self, turn: int, text: str) -> tuple[str, list[HardFact]]:
         """Return ``text`` without the sentences that have unplanned hard facts, and these facts."""
         allowed = self._allowed(turn)
         allowed_sentences: list[str] = []

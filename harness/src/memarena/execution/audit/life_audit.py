@@ -83,11 +83,11 @@ class LifeAudit:
                 passages = list(self._later_than(day, text))
                 cached = self._passages.put(text, (day, passages), sum(len(words) for _, words, _ in passages))
             for since, words, source in cached[1]:
-                if since > day and words not in question_words and not self._joined(words, day):
+                if since > day and words not in question_words and not self._spans_texts(words, day):
                     return f"{NEVER_INGESTED}: {_name_of(source)}: “{words[:_QUOTED_CHARS]}…”"
         return ""
 
-    def _joined(self, passage: str, day: int) -> bool:
+    def _spans_texts(self, passage: str, day: int) -> bool:
         """Whether a passage may span two texts of the life through ``day`` that follow each other in an item.
 
         It may also span a single text with one or two words of the item before or after it, such as a speaker's name.
@@ -133,7 +133,7 @@ class LifeAudit:
         return ""
 
     def _item(self, item: RetrievedItem, day: int) -> HeldText:
-        positions, share = self._looked_up(item.text)
+        positions, share = self._find_entries(item.text)
         entries = [self._index.entries[position] for position in positions]
         sources = [s for entry in entries for s in _sources(entry, item, day)]
         session_ids = list(dict.fromkeys(s.session_id for s in sources if s.session_id))
@@ -148,7 +148,7 @@ class LifeAudit:
         turns = dict.fromkeys(s.turn_id for s in sources if s.session_id)
         return HeldText(session_ids=tuple(session_ids), turn_ids=tuple(turns), verbatim_share=share)
 
-    def _looked_up(self, text: str) -> tuple[list[int], float]:
+    def _find_entries(self, text: str) -> tuple[list[int], float]:
         """Return the indices of the entries that a text contains, and the share of its words that they cover."""
         if (cached := self._entries_of.get(text)) is not None:
             return cached

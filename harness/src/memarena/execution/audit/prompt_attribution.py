@@ -25,7 +25,7 @@ def shown_items(items: Sequence[RetrievedItem], calls: Sequence[GatewayCall]) ->
         return None
     messages = [message for prompt in prompts for message in _messages(prompt)]
     if messages and (parts := split_prompt(messages)) is not None:
-        return _matched([item.text for item in parts.items], items)
+        return _match_indices([item.text for item in parts.items], items)
     context = prompt_text(calls)
     indices = tuple(index for index, item in enumerate(items) if plain(item.text) and plain(item.text) in context)
     return indices or None
@@ -53,7 +53,7 @@ def _messages(prompt: str) -> list[Message]:
     ]
 
 
-def _matched(shown: Sequence[str], items: Sequence[RetrievedItem]) -> tuple[int, ...] | None:
+def _match_indices(shown: Sequence[str], items: Sequence[RetrievedItem]) -> tuple[int, ...] | None:
     """Return the indices of the shown texts among the items, in the items' order; None if one is not an item's."""
     positions: list[int] = []
     start = 0

@@ -224,7 +224,7 @@ class BackendSession:
         """Return the fields in which ``description`` differs from the first; None if it does not, or is the first."""
         if self._description is None or description == self._description:
             return None
-        return _changed(self._description, description)
+        return _changed_fields(self._description, description)
 
     @property
     def limits(self) -> pb.Limits:
@@ -282,7 +282,7 @@ class BackendSession:
         return launch(choice, self._cell_dir, settings=self._settings, isolation=self._isolation)
 
 
-def _changed(before: pb.DescribeResponse, after: pb.DescribeResponse) -> str:
+def _changed_fields(before: pb.DescribeResponse, after: pb.DescribeResponse) -> str:
     """Return the names of the fields that differ, separated by commas."""
     names = (field.name for field in pb.DescribeResponse.DESCRIPTOR.fields)
     return ", ".join(name for name in names if getattr(before, name) != getattr(after, name)) or "unknown fields"

@@ -93,13 +93,13 @@ class RayExecutor:
         for description, name in zip(alive, names, strict=True):
             node_id = str(description["NodeID"])
             unique = name if names.count(name) == 1 else f"{name}#{node_id[:6]}"
-            if node_id not in self._barred and (facts := self._looked_at(node_id, unique)) is not None:
+            if node_id not in self._barred and (facts := self._facts_of(node_id, unique)) is not None:
                 self._ids[unique] = node_id
                 result.append(_node(unique, description, facts))
         self._first_look = False
         return result
 
-    def _looked_at(self, node_id: str, name: str) -> NodeFacts | None:
+    def _facts_of(self, node_id: str, name: str) -> NodeFacts | None:
         if node_id in self._facts:
             return self._facts[node_id]
         try:
@@ -122,10 +122,10 @@ class RayExecutor:
     def _on(self, function: Callable[..., Any], node_id: str, cpus: float) -> Any:
         """Return a function as a task of one node, which Ray does not repeat."""
         return self._ray.remote(function).options(
-            num_cpus=cpus, max_retries=0, scheduling_strategy=self._pinned(node_id)
+            num_cpus=cpus, max_retries=0, scheduling_strategy=self._node_strategy(node_id)
         )
 
-    def _pinned(self, node_id: str) -> Any:
+    def _node_strategy(self, node_id: str) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415 (an extra)
 
         return NodeAffinitySchedulingStrategy(node_id, soft=False)
@@ -152,12 +152,12 @@ class RayExecutor:
                 max_restarts=0,
                 max_task_retries=0,
                 max_concurrency=3,
-                scheduling_strategy=self._pinned(node_id),
+                scheduling_strategy=self._node_strategy(node_id),
             )
             .remote(
                 job,
                 None if isinstance(self.storage, FolderStorage) else self.storage,
-                self._packed(cell),
+                self._world_refs(cell),
                 self._readers_of(cell, node_id),
             )
         )
@@ -169,12 +169,12 @@ class RayExecutor:
             return []
         if node_id not in self._readers:
             actor = self._ray.remote(ReaderActor).options(
-                num_cpus=0, max_restarts=0, max_concurrency=8, scheduling_strategy=self._pinned(node_id)
+                num_cpus=0, max_restarts=0, max_concurrency=8, scheduling_strategy=self._node_strategy(node_id)
             )
             self._readers[node_id] = actor.remote(self._scratch_of(node_id))
         return [self._readers[node_id]]
 
-    def _packed(self, cell: Cell) -> list[Any]:
+    def _world_refs(self, cell: Cell) -> list[Any]:
         """Return the data set of this machine in Ray's store, in a list; empty if the cell's world is generated.
 
         It is put there once; a node that lacks it fetches it.

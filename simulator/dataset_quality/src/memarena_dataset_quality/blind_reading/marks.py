@@ -129,14 +129,14 @@ def _of(source: str, sources: dict[int, str], readers: Sequence[dict[int, int]])
 
 
 def _mean(values: _Marks) -> Mean:
-    return _interval(float(values.mean()), _resampled(values, 0))
+    return _interval(float(values.mean()), _resample_means(values, 0))
 
 
 def _gap(ours: _Marks, reference: _Marks) -> Mean:
-    return _interval(float(ours.mean() - reference.mean()), _resampled(ours, 0) - _resampled(reference, 1))
+    return _interval(float(ours.mean() - reference.mean()), _resample_means(ours, 0) - _resample_means(reference, 1))
 
 
-def _resampled(values: _Marks, seed: int) -> _Marks:
+def _resample_means(values: _Marks, seed: int) -> _Marks:
     """Return the means of samples with replacement, shape (10,000,)."""
     indices = np.random.default_rng(seed).integers(0, len(values), (_RESAMPLES, len(values)))
     return np.asarray(values[indices].mean(axis=1))

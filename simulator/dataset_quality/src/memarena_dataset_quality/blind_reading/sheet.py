@@ -54,10 +54,10 @@ def write_sheet(world: World, locomo: World, out: Path, key: Path, *, sessions: 
     if not key.parent.is_dir():
         raise QualityError(f"--key {key}: its folder does not exist")
     rng = random.Random(seed)  # noqa: S311 (a sample for a measure)
-    readings = [*_sampled(world, OURS, sessions, rng), *_sampled(locomo, LOCOMO, sessions, rng)]
+    readings = [*_sample(world, OURS, sessions, rng), *_sample(locomo, LOCOMO, sessions, rng)]
     rng.shuffle(readings)
     known = {OURS: _names(world), LOCOMO: _names(locomo)}
-    items = [_renamed(reading, known[reading.source], rng) for reading in readings]
+    items = [_rename(reading, known[reading.source], rng) for reading in readings]
     out.mkdir(parents=True)
     text = _data("instructions.v1.md") + "".join(_as_text(number, item) for number, item in enumerate(items, 1))
     (out / SHEET).write_text(text, encoding="utf-8")
@@ -71,7 +71,7 @@ def write_sheet(world: World, locomo: World, out: Path, key: Path, *, sessions: 
     key.write_text(json.dumps({"seed": seed, "world": str(world.path), "items": rows}, indent=1) + "\n", "utf-8")
 
 
-def _sampled(world: World, source: str, count: int, rng: random.Random) -> list[Reading]:
+def _sample(world: World, source: str, count: int, rng: random.Random) -> list[Reading]:
     """Draw sessions with few pictures between people; a session with an assistant would give its source away."""
     fit = [
         session
@@ -92,7 +92,7 @@ def _names(world: World) -> tuple[str, ...]:
     return tuple(name for agent_id, name in world.names.items() if not agent_id.startswith("assistant_"))
 
 
-def _renamed(reading: Reading, known: Sequence[str], rng: random.Random) -> Reading:
+def _rename(reading: Reading, known: Sequence[str], rng: random.Random) -> Reading:
     """Return a session in which every person of the data set has a new name, which the session did not contain."""
     words = set(re.findall(r"\w+", " ".join(text for _, text in reading.turns)))
     speakers = tuple(dict.fromkeys(name for name, _ in reading.turns))
