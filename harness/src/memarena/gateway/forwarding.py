@@ -151,6 +151,7 @@ class Forwarder:
         keep: Keep | None,
         body: Mapping[str, JsonValue],
     ) -> web.StreamResponse:
+        """Pass the server's reply on to the caller: an error, a stream or a whole reply."""
         check_coding(reply.headers)
         if reply.status >= 300:
             return await self._pass_error(request, call, upstream, reply, body)
@@ -168,6 +169,7 @@ class Forwarder:
         reply: aiohttp.ClientResponse,
         sent: Mapping[str, JsonValue],
     ) -> web.StreamResponse:
+        """Pass an error reply on, or raise UpstreamError if the server and not the caller is at fault."""
         raw = await bounded(reply, MAX_ERROR_BYTES, cut=True)
         body: JsonValue = parse_json(raw)
         if body is None:
@@ -192,6 +194,7 @@ class Forwarder:
     async def _pass_whole(
         self, request: web.BaseRequest, call: OpenCall, reply: aiohttp.ClientResponse, keep: Keep | None
     ) -> web.StreamResponse:
+        """Check a whole reply, note its tokens, times and texts, and send it to the caller."""
         key = _REPLY_KEYS.get(request.path, "choices")
         raw = await bounded(reply, MAX_REPLY_BYTES if key == "choices" else MAX_VECTORS_BYTES)
         call.done_ns = call.since_forwarded()
@@ -226,6 +229,7 @@ class Forwarder:
         keep: Keep | None,
         outgoing: Outgoing,
     ) -> web.StreamResponse:
+        """Pass a stream on as it arrives; a failure after its first bytes is sent as its last event."""
         watch = StreamWatch(call, hide_usage=outgoing.hide_usage, max_tokens=outgoing.max_tokens)
         whole = _WholeStream(call, watch, keep if reply.status == 200 else None)
         caller = _StreamToCaller(request, call, reply.status)

@@ -189,6 +189,7 @@ class Gateway:
             raise self._failure
 
     def _abort(self, call: OpenCall, reason: str = "cut off: still under way after its RPC had returned") -> None:
+        """Cancel a call, from any thread."""
         call.abort_reason = reason
         if call.task is not None and self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended, and every call with it
@@ -205,6 +206,7 @@ class Gateway:
             ready.set()
 
     async def _serve(self, listener: socket.socket, ready: threading.Event) -> None:
+        """Serve calls until the gateway is stopped, then abort those under way and wait until they have ended."""
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         async with new_session(self._timeout) as self._session:
@@ -222,6 +224,7 @@ class Gateway:
             await server.wait_closed()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Handle a request as a call: from its arrival to its record."""
         self._call_count += 1
         call = OpenCall(f"{self._call_prefix}-{self._call_count:07}", request.path)
         self._open.add(call)
@@ -240,6 +243,7 @@ class Gateway:
             self._close_call(token, call)
 
     def _close_call(self, token: str | None, call: OpenCall) -> None:
+        """Record a call that has ended. An error of the recorder reaches the harness's own thread."""
         record = call.record(keep_texts=self._keep_texts)
         try:
             self._record(record)
@@ -270,6 +274,7 @@ class Gateway:
             return await _sent_error(request, call, 500, call.error, "upstream_failed")
 
     async def _route(self, request: web.BaseRequest, call: OpenCall, token: str | None) -> web.StreamResponse:
+        """Check token, route and model of a call, and answer it by its route."""
         self._tokens.admit(token, call)
         method = _METHODS.get(call.route)
         if method is None:
@@ -305,6 +310,7 @@ class Gateway:
         cache: ReplyCache,
         body: Mapping[str, JsonValue],
     ) -> web.StreamResponse:
+        """Answer a call from the cache, or forward it and cache the reply."""
         key = cache_key(call.route, upstream, outgoing)
         cached_reply = cache.find(key)
         if cached_reply is not None:
@@ -332,6 +338,7 @@ class Gateway:
     async def _tokenize(
         self, request: web.BaseRequest, call: OpenCall, upstream: Upstream, body: dict[str, JsonValue]
     ) -> web.StreamResponse:
+        """Count the tokens of the texts in a request."""
         texts = body.get("texts")
         if not isinstance(texts, list):
             raise RefusedError(400, "invalid_texts", "texts: expected a list of strings")

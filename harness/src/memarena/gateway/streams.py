@@ -81,6 +81,7 @@ class StreamWatch:
         return self._past_opening([passed])
 
     def _past_opening(self, passed: list[bytes]) -> bytes:
+        """Return the events to pass on; hold them back until the first with content."""
         if not self._spoken:
             self._held += passed
             return b""
@@ -121,6 +122,7 @@ class StreamWatch:
         return b"data: " + chunk.dump() + b"\n\n" if odd or chunk.changed else event
 
     def _take(self, choice: dict[str, JsonValue], at_ns: int) -> None:
+        """Note the content of a choice: text, thinking, refusal and why it ended."""
         if finish := choice.get("finish_reason"):
             self._finished = True
             self._call.finish_reason = str(finish)
@@ -142,6 +144,7 @@ class StreamWatch:
             self._call.refused_to_answer = True
 
     def _take_text(self, text: str, at_ns: int) -> None:
+        """Note a piece of text and its time."""
         offset = self._call.since_forwarded(at_ns)
         self._start.feed(text, offset)
         self._call.first_content_ns = self._start.answer_ns
@@ -152,6 +155,7 @@ class StreamWatch:
         self._bound(text)
 
     def _bound(self, text: str) -> None:
+        """Count the bytes of a text. Raises :class:`UpstreamError` if the reply has become too long."""
         self._text_bytes += len(text.encode("utf-8", "surrogatepass"))
         if self._most_bytes is not None and self._text_bytes > self._most_bytes:
             raise UpstreamError(f"the server does not stop: more than {self._most_bytes:,} bytes of text")

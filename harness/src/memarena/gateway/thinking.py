@@ -46,6 +46,7 @@ class AnswerStart:
             self._tail = self._tail[-_KEPT_CHARS:]
 
     def _look_for_opening(self) -> None:
+        """Decide whether the text begins with a mark of thinking, once enough of it has arrived."""
         self._tail = self._tail.lstrip()
         for opening, closing in self._marks:
             if self._tail.startswith(opening):
@@ -57,6 +58,7 @@ class AnswerStart:
             self._state = "plain"
 
     def _look_for_closing(self, at_ns: int | None) -> None:
+        """Decide whether thinking has ended; if it had no opening mark, it began with the text."""
         for closing in self._closings:
             _, mark, remainder = self._tail.partition(closing)
             if mark:

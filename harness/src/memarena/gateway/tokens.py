@@ -28,6 +28,8 @@ def random_token() -> str:
 
 @dataclass(slots=True)
 class _Grant:
+    """A token that was granted, with its budget and its calls."""
+
     context: CallContext
     revoked: bool = False
     spent: Spent = field(default_factory=Spent)
@@ -137,6 +139,7 @@ class TokenBook:
             return calls
 
     def _quiet(self, grant: _Grant, wait_s: float) -> bool:
+        """Wait up to ``wait_s`` seconds until no call of the token is under way; return whether that is so."""
         deadline = time.monotonic() + wait_s
         while grant.in_flight:
             seconds_left = deadline - time.monotonic()

@@ -33,7 +33,7 @@ class Upstream:
     """Tokens of prompt and reply together; 0 if unknown."""
     no_system_role: bool = False
     tokenizer: Literal["llama.cpp", "sglang", "none", "bytes"] = "none"
-    """How the server counts tokens. ``bytes``: UTF-8 bytes / 4, counted here."""
+    """How the server counts tokens. ``bytes``: UTF-8 bytes / 4, counted by the gateway."""
     extra_body: Mapping[str, JsonValue] = field(default_factory=dict)
     """Fields that override the caller's in every generation request, e.g. ``{"cache_prompt": False}`` for cold TTFT."""
 

@@ -42,6 +42,7 @@ def compose(
 
 
 def _measured(reader: str, backend: str, own: Sequence[Sample], search_ms: float | None, fit: Fit | None) -> TotalCell:
+    """Return a cell whose questions were timed, with the fit's prediction for them, if there is a fit."""
     llm, ttft = median_of([s.llm_ms for s in own]), median_of([s.ttft_ms for s in own])
     total, first = _plus(llm, search_ms), _plus(ttft, search_ms)
     predicted = _by_fit(fit, own, search_ms) if fit is not None else (None, None)
@@ -63,6 +64,7 @@ def _measured(reader: str, backend: str, own: Sequence[Sample], search_ms: float
 def _predicted(
     reader: str, backend: str, samples: Sequence[Sample], search_ms: float | None, fit: Fit | None
 ) -> TotalCell:
+    """Return a cell predicted from prompts that another reader got with this backend, or n/a with the reason."""
     nothing = TotalCell(reader=reader, backend=backend, kind="none", search_ms=search_ms)
     if fit is None:
         return nothing.model_copy(update={"why": f"{reader} has no fit, and nothing is extrapolated without one"})

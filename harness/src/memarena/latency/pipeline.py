@@ -25,6 +25,8 @@ FIT_BACKENDS = ("vanilla", "oracle", "bm25")
 
 @dataclass(frozen=True)
 class _Run:
+    """A run of a study as read from its log."""
+
     path: Path
     facts: RunFacts
     cells: list[CellSamples]
@@ -127,6 +129,7 @@ def _check_machine(run: _Run, first: _Run) -> None:
 
 
 def _studied(run: _Run) -> StudiedRun:
+    """Return the description of a run for the study's results."""
     manifest = run.facts.manifest
     unavailable: dict[str, str] = {}
     for record in read_records(run.path, "metering_started"):

@@ -69,6 +69,7 @@ def sidecars(memory: Sequence[str], disk: Sequence[str]) -> tuple[Sidecar, ...]:
 
 
 def _pairs(flag: str, texts: Sequence[str], form: str) -> dict[str, str]:
+    """Return a flag's values by name. Raises :class:`LatencyError` for a value of another form, or a repeated name."""
     pairs: dict[str, str] = {}
     for text in texts:
         name, _, value = text.partition("=")
@@ -81,6 +82,7 @@ def _pairs(flag: str, texts: Sequence[str], form: str) -> dict[str, str]:
 
 
 def _memory(name: str, text: str) -> int | Path:
+    """Return a process id, or the folder of a control group. Raises :class:`LatencyError` if it does not exist."""
     if text.isdecimal():
         if not Path(f"/proc/{int(text)}").is_dir():
             raise LatencyError(f"--beside {name}={text}: no such process")
@@ -134,6 +136,7 @@ class MeasuringDisplay:
         self._inner.end()
 
     def _write_footprints(self) -> None:
+        """Measure every sidecar and append the records to the file."""
         with (self._run_dir / BESIDE_FILE).open("a", encoding="utf-8") as file:
             for sidecar in self._sidecars:
                 footprint = sidecar.footprint()

@@ -125,6 +125,7 @@ def _phases(plan: StudyPlan) -> list[_Phase]:
 
 
 def _named(plan: StudyPlan, backends: Sequence[str], flag: str) -> dict[str, str]:
+    """Return the backends by name, as written. Raises LatencyError if one cannot be started or a name repeats."""
     by_name: dict[str, str] = {}
     for text in backends:
         try:

@@ -29,7 +29,7 @@ def export(
     if form not in get_args(Format):
         raise TableError(f"--format {form}: one of {', '.join(get_args(Format))} is expected")
     for table in tables:
-        run.columns(table)
+        run.columns(table)  # raises TableError for an unknown table, before any file is written
     written = []
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -44,6 +44,7 @@ def export(
 
 
 def _write(run: Run, table: str, path: Path, form: Format, *, gold: bool) -> None:
+    """Write a table to a file in one of the formats."""
     if form == "parquet":
         table_of_run = run.table(table, gold=gold)
         from pyarrow import parquet  # noqa: PLC0415 - an extra

@@ -53,6 +53,7 @@ def _experiment(client: Any, name: str) -> str:
 
 
 def _log_cell(client: Any, entities: Any, experiment_id: str, run: Run, cell: Row, metrics: dict[str, float]) -> str:
+    """Log a cell as a new MLflow run, delete its earlier exports, and return the run's id."""
     scores = run.scored.scores
     cell_tag = f"{scores.run_id} {cell['cell_id']}"
     earlier_exports = client.search_runs([experiment_id], filter_string=f"tags.`{_SAME}` = '{cell_tag}'")

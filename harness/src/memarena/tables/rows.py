@@ -68,6 +68,7 @@ def _cells(rows: Iterable[RowScores]) -> Iterator[Row]:
 
 
 def _scores(rows: Iterable[RowScores]) -> Iterator[Row]:
+    """Yield a row for each figure of each cell."""
     for row in rows:
         for cell in row.cells:
             for figure, score in cell.metrics.items():
@@ -84,6 +85,7 @@ def _scores(rows: Iterable[RowScores]) -> Iterator[Row]:
 
 
 def _questions(facts: RunFacts) -> Iterator[Row]:
+    """Yield a row for each question."""
     for instance_id, question in facts.questions.items():
         yield {
             "instance_id": instance_id,
@@ -106,6 +108,7 @@ def _evidence_sessions(question: Question) -> list[str]:
 
 
 def _answers(facts: RunFacts, scored: ScoredRun) -> Iterator[Row]:
+    """Yield a row for each question of each cell, from its last attempt."""
     for question in scored.questions:
         attempts = facts.attempts.get((question.cell_id, question.instance_id), ())
         last = attempts[-1].record if attempts else None
@@ -135,6 +138,7 @@ def _answers(facts: RunFacts, scored: ScoredRun) -> Iterator[Row]:
 
 
 def _timings(scored: ScoredRun) -> Iterator[Row]:
+    """Yield a row for each question that was timed."""
     for question in scored.questions:
         if question.spans is not None:
             yield {
@@ -160,6 +164,7 @@ def _spans(question: QuestionScore) -> Row:
 
 
 def _verdicts(verdicts: Iterable[Verdict]) -> Iterator[Row]:
+    """Yield a row for each verdict."""
     for verdict in verdicts:
         yield {
             "cell_id": verdict.cell_id,

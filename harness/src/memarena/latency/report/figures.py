@@ -84,6 +84,7 @@ def _panel(
     across: Linear,
     top: float,
 ) -> None:
+    """Draw one panel: a curve for each backend over days of history."""
     numbers = [value for _, _, value in values if value is not None]
     drawing.text(_LEFT, top - 4, title)
     if not numbers:

@@ -62,6 +62,7 @@ def to_csv(rows: Sequence[BaseModel]) -> str:
 
 
 def _flat(value: dict[str, JsonValue], before: str = "") -> dict[str, JsonValue]:
+    """Return a record's leaves by dotted name; ``before`` is the prefix of the names."""
     leaves: dict[str, JsonValue] = {}
     for name, inner in value.items():
         if isinstance(inner, dict):

@@ -15,6 +15,7 @@ def growth_document(growth: Growth) -> Document:
 
 
 def _growth_head(growth: Growth) -> Section:
+    """Return what was measured, on which data, and which backends failed."""
     data = growth.dataset
     lines = (
         Fact("data set", f"{data.name} (sha256 {data.sha256[:12]}), ego {', '.join(growth.egos)}"),
@@ -29,6 +30,7 @@ def _growth_head(growth: Growth) -> Section:
 
 
 def _growth(growth: Growth) -> Section:
+    """Return the table with a row for each backend and length of history."""
     columns = [
         Column("backend", align="left"),
         Column("days"),

@@ -29,10 +29,11 @@ def study_document(study: Study) -> Document:
     return Document("Latency study", tuple(part for part in parts if part is not None))
 
 
-# ------------------------------------------------------------------ what it rests on
+# ------------------------------------------------------------------ runs, readers, machines
 
 
 def _head(study: Study) -> Section:
+    """Return the runs, readers and machines that the study rests on."""
     lines: list[Fact] = []
     notes: list[str] = []
     for run in study.runs:
@@ -63,6 +64,7 @@ def _unmetered(run: StudiedRun) -> list[str]:
 
 
 def _fits(study: Study, what: str) -> Section | None:
+    """Return the table of fits; ``what`` is ``ttft`` or ``llm``."""
     title = "Fit of the first token" if what == "ttft" else "Fit of the whole model call"
     formula = "α + β·N_p" + (" + γ·N_c" if what == "llm" else "") + ", with and without δ·N_p²"
     if not study.fits:
@@ -115,6 +117,7 @@ def _fit_row(fit: Fit, name: str, model: Model) -> list[Cell]:
 
 
 def _totals(study: Study) -> Section | None:
+    """Return the table of totals by reader and backend; None without any."""
     if not study.totals:
         return None
     columns = [
@@ -144,6 +147,7 @@ def _donors(cells: Sequence[TotalCell]) -> str:
 
 
 def _total_row(cell: TotalCell) -> list[Cell]:
+    """Return a row of the table of totals; predicted figures are slanted and marked with †."""
     predicted = cell.kind == "predicted"
     off = None
     if cell.kind == "measured" and cell.total_ms and cell.predicted_total_ms is not None:
@@ -170,6 +174,7 @@ def _total_row(cell: TotalCell) -> list[Cell]:
 
 
 def _efficiency(study: Study) -> Section | None:
+    """Return the table of the cost of a question; None without any."""
     if not study.efficiency:
         return None
     columns = [
@@ -217,6 +222,7 @@ def _efficiency(study: Study) -> Section | None:
 
 
 def _ingest(study: Study) -> Section | None:
+    """Return the table of the cost of ingest; None without any."""
     if not study.ingest:
         return None
     columns = [
