@@ -82,7 +82,7 @@ def build(out: Path) -> list[Path]:
 
 def main(arguments: Sequence[str]) -> int:
     """Build the wheels, print their paths, and return the exit code."""
-    if len(arguments) > 1 or any(each.startswith("-") for each in arguments):
+    if len(arguments) > 1 or any(argument.startswith("-") for argument in arguments):
         sys.stderr.write("error: expected at most one argument, the folder for the wheels\n")
         return 2
     for wheel in build(Path(arguments[0]) if arguments else ROOT / "dist"):

@@ -98,7 +98,7 @@ def _hold_to_the_contract(installed: Installed) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Check, and print how long it took."""
-    if len(arguments) > 1 or any(each.startswith("-") for each in arguments):
+    if len(arguments) > 1 or any(argument.startswith("-") for argument in arguments):
         sys.stderr.write("error: expected at most one argument, the interpreter of the environment\n")
         return 2
     python = arguments[0] if arguments else sys.executable

@@ -64,7 +64,7 @@ def main(names: Sequence[str]) -> int:
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         try:
             chosen = ready({name: _chosen(name) for name in names or all_names()}, by_name=bool(names))
-            futures = {name: pool.submit(_run_suite, *each) for name, each in chosen.items()}
+            futures = {name: pool.submit(_run_suite, *options) for name, options in chosen.items()}
             for name, future in futures.items():
                 results[name] = future.result()
                 _say("\n".join(lines_of(name, results[name])))
@@ -78,8 +78,10 @@ def main(names: Sequence[str]) -> int:
 
 def all_names(root: Path = backend_folders.ROOT) -> list[str]:
     """Return the names of all backends of a repository, as ``BACKEND+VARIANT`` if its manifest lists variants."""
-    backends = (each for folder in backend_folders.folders(root) for each in load_manifest(folder / "backend.toml"))
-    return [name for each in backends for name in _names_of(each)]
+    backends = (
+        backend for folder in backend_folders.folders(root) for backend in load_manifest(folder / "backend.toml")
+    )
+    return [name for backend in backends for name in _names_of(backend)]
 
 
 def ready(chosen: Mapping[str, Chosen], *, by_name: bool) -> dict[str, Chosen]:
@@ -122,7 +124,11 @@ def _chosen(name: str) -> Chosen:
 def lines_of(name: str, result: SuiteResult) -> list[str]:
     """Return the lines to print for a backend: each failed check, and the summary."""
     before = [f"{name}:"] if "+" in name else []
-    return [*before, *(result_line(each) for each in result.results if each.status == "failed"), summary_line(result)]
+    return [
+        *before,
+        *(result_line(check) for check in result.results if check.status == "failed"),
+        summary_line(result),
+    ]
 
 
 def times(took_s: Mapping[str, float]) -> list[str]:

@@ -59,9 +59,11 @@ def faults(document: Json) -> list[str]:
 
 def _difference(recorded: object, value: object) -> str:
     if isinstance(recorded, str) and isinstance(value, str):
-        same = next((n for n, pair in enumerate(zip(recorded, value, strict=False)) if pair[0] != pair[1]), None)
-        at = min(len(recorded), len(value)) if same is None else same
-        return f"differs from character {at}: computed …{value[at : at + 16]}, found …{recorded[at : at + 16]}"
+        first_difference = next(
+            (n for n, pair in enumerate(zip(recorded, value, strict=False)) if pair[0] != pair[1]), None
+        )
+        pos = min(len(recorded), len(value)) if first_difference is None else first_difference
+        return f"differs from character {pos}: computed …{value[pos : pos + 16]}, found …{recorded[pos : pos + 16]}"
     return f"computed {value}, found {recorded}"
 
 

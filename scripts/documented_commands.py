@@ -126,8 +126,8 @@ def blocks_of(path: Path) -> list[Block]:
 
 def _check(block: Block) -> None:
     if block.info.startswith("sh ") and block.file is None and block.skipped not in REASONS:
-        known = ", ".join(REASONS)
-        raise DocumentedCommandError(f"{block.location}: {block.info!r}: expected sh, or sh skip=REASON, of {known}")
+        reasons = ", ".join(REASONS)
+        raise DocumentedCommandError(f"{block.location}: {block.info!r}: expected sh, or sh skip=REASON, of {reasons}")
     first = next((line.split() for line in block.lines if line.split()), [""])
     if not block.info and first[0] in PROGRAMS:
         raise DocumentedCommandError(f"{block.location}: commands need a fence with info string sh, or sh skip=REASON")

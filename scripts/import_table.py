@@ -38,8 +38,8 @@ def rules(pyproject: str) -> dict[str, str]:
 
 def written(page: str, allowed: dict[str, str]) -> tuple[str, list[str]]:
     """Return the page with the column by the rules, and one line for each row or module that cannot be written."""
-    before, head, rest = page.partition(HEAD)
-    table, blank, after = rest.partition("\n\n")
+    before, head, from_table = page.partition(HEAD)
+    table, blank, after = from_table.partition("\n\n")
     faults, modules_with_row, lines = [], set[str](), []
     for line in table.split("\n"):
         cells = line.strip("|").split(" | ")

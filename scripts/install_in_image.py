@@ -39,7 +39,7 @@ def foreign(specs: Iterable[str]) -> list[str]:
         requirements.update(project["dependencies"])
         for extra in filter(None, extras.split(",")):
             requirements.update(project["optional-dependencies"][extra])
-    return sorted(each for each in requirements if not _OURS.match(each))
+    return sorted(requirement for requirement in requirements if not _OURS.match(requirement))
 
 
 def pip(*what: str, prefix: Path | None = None) -> str:
@@ -85,7 +85,7 @@ def install_with_dependencies(requirements: Sequence[str], prefix: Path | None =
     """Install requirements and their dependencies, with hash checking: a dry run of pip lists them first."""
     dry_run = ("--dry-run", "--quiet", "--report", "-", "--constraint", str(CONSTRAINTS))
     report = json.loads(pip(*dry_run, *requirements, prefix=prefix))
-    install((each["metadata"]["name"] for each in report["install"]), prefix=prefix)
+    install((package["metadata"]["name"] for package in report["install"]), prefix=prefix)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -36,8 +36,8 @@ def picture(run: ReportInput) -> str:
     figure = ranked_right(rows, "demo")
     if figure is None:
         raise SystemExit("error: the run has no answers to draw")
-    head, _, rest = figure.svg.partition(">")
-    return f'{head} xmlns="http://www.w3.org/2000/svg" width="690">\n<style>{STYLE}</style>\n{rest}\n'
+    head, _, content = figure.svg.partition(">")
+    return f'{head} xmlns="http://www.w3.org/2000/svg" width="690">\n<style>{STYLE}</style>\n{content}\n'
 
 
 def with_screen(readme: str, screen: str) -> str:

@@ -30,7 +30,7 @@ def page() -> str:
     """Return the text of the page."""
     parts = [_HEAD]
     for panel in Panel:
-        rows = [_row(each) for each in SETTINGS if each.setting.panel is panel and not _repeats(each)]
+        rows = [_row(entry) for entry in SETTINGS if entry.setting.panel is panel and not _repeats(entry)]
         parts.append(f"\n## {panel.value}\n\n| flag | in files | meaning | expected | default | also |\n")
         parts.append("| --- | --- | --- | --- | --- | --- |\n" + "".join(rows))
     return "".join(parts)

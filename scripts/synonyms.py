@@ -93,7 +93,7 @@ def related(folder: Path, common: frozenset[str]) -> dict[str, list[str]]:
     all_synsets = synsets(folder)
     frequency = Counter(word for synset in all_synsets.values() for word in content_words(synset.gloss))
     vague = {word for word, count in frequency.items() if count > TOO_COMMON * len(all_synsets)}
-    known = {stem(word) for word in common}
+    common_stems = {stem(word) for word in common}
     table: dict[str, dict[str, None]] = {}
     for part in PARTS:
         for word, offsets in senses(folder, part).items():
@@ -108,7 +108,7 @@ def related(folder: Path, common: frozenset[str]) -> dict[str, list[str]]:
                     by_reliability.append(synset.gloss)
                 for text in by_reliability:
                     for other in sorted(content_words(text.replace("_", " "))):
-                        if other != word_stem and other in known and other not in vague:
+                        if other != word_stem and other in common_stems and other not in vague:
                             row.setdefault(other)
     return {word: list(row)[:MAX_RELATED] for word, row in sorted(table.items()) if row}
 

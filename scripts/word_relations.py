@@ -43,7 +43,7 @@ def relations(folder: Path, common: frozenset[str]) -> tuple[dict[str, list[str]
     """Return the lines ``=`` and ``~`` of the table: by stem the stems of the same meaning, and the near ones."""
     all_synsets = synsets(folder)
     grammar = word_list("function_words.v1.txt")
-    known = {stem(word) for word in common}
+    common_stems = {stem(word) for word in common}
     same: dict[str, dict[str, None]] = {}
     near: dict[str, dict[str, None]] = {}
     for part in PARTS:
@@ -53,13 +53,13 @@ def relations(folder: Path, common: frozenset[str]) -> tuple[dict[str, list[str]
             base = stem(word)
             for offset in offsets[: SENSES[part]]:
                 synset = all_synsets[part, offset]
-                _add(same, base, synset.words, known)
+                _add(same, base, synset.words, common_stems)
                 for mark, target in synset.pointers:
                     words = all_synsets[target].words
                     if mark == _DERIVED:
-                        _add(same, base, (w for w in words if w[:LEAST_PREFIX] == word[:LEAST_PREFIX]), known)
+                        _add(same, base, (w for w in words if w[:LEAST_PREFIX] == word[:LEAST_PREFIX]), common_stems)
                     else:
-                        _add(near, base, words, known)
+                        _add(near, base, words, common_stems)
     near = {word: {other: None for other in row if other not in same.get(word, ())} for word, row in near.items()}
     return _rows(same, "="), _rows(near, "~")
 

@@ -47,13 +47,17 @@ def _read(parts: dict[str, str], today: date) -> date:
 
 def _in_month(parts: dict[str, str], today: date) -> date:
     if "only_day" in parts:
-        this = today.replace(day=int(parts["only_day"]))
-        return this if this >= today else (this.replace(day=1) + timedelta(days=32)).replace(day=this.day)
+        candidate = today.replace(day=int(parts["only_day"]))
+        return (
+            candidate
+            if candidate >= today
+            else (candidate.replace(day=1) + timedelta(days=32)).replace(day=candidate.day)
+        )
     month, day = _MONTHS.index(parts["month"][:3]) + 1, int(parts["day"])
     if "year" in parts:
         return date(int(parts["year"]), month, day)
-    this = date(today.year, month, day)
-    return this if this >= today - timedelta(days=180) else date(today.year + 1, month, day)
+    candidate = date(today.year, month, day)
+    return candidate if candidate >= today - timedelta(days=180) else date(today.year + 1, month, day)
 
 
 def _period(period: str, today: date) -> date:

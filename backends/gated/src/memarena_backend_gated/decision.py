@@ -160,8 +160,10 @@ def _by_wishes(
     wishes = [record for record in records if record.wish.effect is not Effect.DELETE]
     if any(record.subject_id and record.subject_id == asker.requester.participant_id for record in wishes):
         return Decision(shown=True, ground=Ground.OWN_WORDS)
-    own = [record for record in wishes if record.own]
-    latest_first = sorted(own or wishes, key=lambda record: (record.said_at, int(record.record_id[1:])), reverse=True)
+    subjects_wishes = [record for record in wishes if record.own]
+    latest_first = sorted(
+        subjects_wishes or wishes, key=lambda record: (record.said_at, int(record.record_id[1:])), reverse=True
+    )
     too_early: tuple[str, ...] = ()
     implied: tuple[str, ...] = ()
     for _, session in groupby(latest_first, key=lambda record: record.session_id):

@@ -68,11 +68,11 @@ def _records(
     if turn.speaker.role is Role.ASSISTANT or not turn.text:
         return
     reading = read_turn(turn.text, turn.said_at.date(), namespace.is_name)
-    rest = reading.rest
+    other_sentences = reading.rest
     of_model = stated.get(turn.turn_id)
     for wish in of_model or reading.wishes:
-        about, topic = _about(namespace, fresh, position, wish, rest)
-        subject_id, subject = _subject(namespace, indexed, wish, rest)
+        about, topic = _about(namespace, fresh, position, wish, other_sentences)
+        subject_id, subject = _subject(namespace, indexed, wish, other_sentences)
         stated_by = turn.speaker.participant_id
         own = subject_id == stated_by
         turn_ids = dict.fromkeys((turn.turn_id, *(s.turn.turn_id for s in about)))  # ordered, each once

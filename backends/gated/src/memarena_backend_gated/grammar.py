@@ -36,7 +36,7 @@ class TurnReading:
 def read_turn(text: str, today: date, is_name: NameOf) -> TurnReading:
     """Read the wishes of a turn; most turns state none."""
     wishes: list[Wish] = []
-    rest = []
+    other_sentences = []
     for sentence in sentences(text):
         long_form = expanded(sentence)
         follows = bool(wishes)
@@ -46,13 +46,13 @@ def read_turn(text: str, today: date, is_name: NameOf) -> TurnReading:
             else []
         )
         if not clause_wishes:
-            rest.append(sentence)
+            other_sentences.append(sentence)
             continue
         reported = _REPORTED.search(long_form)
         reporter = reported.group("who") if reported is not None and is_name(reported.group("who").split()[0]) else ""
         topic = _topic(clause_wishes, long_form)
         wishes += [replace(wish, reported_by=reporter, topic=topic) for wish in clause_wishes]
-    return TurnReading(tuple(_completed(wishes)), " ".join(rest))
+    return TurnReading(tuple(_completed(wishes)), " ".join(other_sentences))
 
 
 def _wishes_of(sentence: str, today: date, is_name: NameOf, *, follows: bool) -> Iterable[Wish]:

@@ -107,11 +107,11 @@ class GatedMemory(Memory):
             if records is None and self._extractor is not None:
                 _log.warning("day %d: what the model read of it is gone; read by rules", day.index)
             for session in day.sessions:
-                fresh = state.add_session(session)
+                turns = state.add_session(session)
                 if records is None:
-                    read_session(state, fresh, day.index)
+                    read_session(state, turns, day.index)
                 else:
-                    add_again(state, fresh, records)
+                    add_again(state, turns, records)
             added = [record for record in state.records if record.day_index == day.index]
             self._store.put(namespace, day.index, added, state.people)
 

@@ -84,9 +84,9 @@ def _deletion(clause: Clause) -> Wish | None:
     match = _DELETE.search(clause.text) or _DELETED.search(clause.text)
     if match is None or not _OF_MEMORY.search(clause.text):
         return None
-    what = match.group("what")
-    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(what)]
-    values = tuple(dict.fromkeys([*sorted(identifying_tokens(what)), *(text.lower() for text in quoted)]))
+    subject_text = match.group("what")
+    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(subject_text)]
+    values = tuple(dict.fromkeys([*sorted(identifying_tokens(subject_text)), *(text.lower() for text in quoted)]))
     return Wish(Effect.DELETE, _ALL, values=values, confidence=CERTAIN if values else DOUBTFUL)
 
 
@@ -122,10 +122,12 @@ def _addressee(clause: Clause, verb: str, rest: str) -> Audience | None:
     ``rest`` is the clause after the verb.
     """
     if verb.lower().startswith(("tell", "let", "inform", "show", "giv", "send", "hand", "involv", "answer")):
-        who = re.split(r"\b(?:know|hear|see|find out|in on|about|that|what|where|when|how|why)\b", rest, maxsplit=1)[0]
-        if re.match(r" (?:me|us|myself)\b", who, re.I):
+        addressee = re.split(
+            r"\b(?:know|hear|see|find out|in on|about|that|what|where|when|how|why)\b", rest, maxsplit=1
+        )[0]
+        if re.match(r" (?:me|us|myself)\b", addressee, re.I):
             return None
-        audience = clause.people(who)
+        audience = clause.people(addressee)
         if not audience.is_empty:
             return audience
     after = re.search(r"\b(?:to|with|around|in front of|from|among|at|for|by)\b(?P<who>.+)", rest, re.I)

@@ -158,7 +158,7 @@ def _access(models: ModelAccess) -> pb.ModelAccess:
 def search_of(namespace: str, query: Query, options: Iterable[str], models: ModelAccess | None) -> pb.SearchRequest:
     """Return a query as a request; ``options`` are the keys that the backend knows, others are not sent."""
     asker, kind = query.requester, query.requester.kind
-    known = kind is AskerKind.KNOWN_PERSON
+    is_known = kind is AskerKind.KNOWN_PERSON
     request = pb.SearchRequest(
         namespace=namespace,
         query_id=query.query_id,
@@ -167,9 +167,9 @@ def search_of(namespace: str, query: Query, options: Iterable[str], models: Mode
         as_of_day=query.as_of_day,
         requester=pb.Requester(
             kind=pb.RequesterKind.Value(f"REQUESTER_KIND_{kind.name}"),
-            participant_id=asker.participant_id if known else "",
-            display_name=asker.display_name if known else "",
-            relationship=asker.relationship if known else "",
+            participant_id=asker.participant_id if is_known else "",
+            display_name=asker.display_name if is_known else "",
+            relationship=asker.relationship if is_known else "",
         ),
         max_items=query.max_items or 0,
         max_context_tokens=query.max_context_tokens or 0,

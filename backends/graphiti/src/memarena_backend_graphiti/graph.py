@@ -86,7 +86,7 @@ class Graph:
             "MATCH (e:RelatesToNode_) RETURN e.uuid, e.fact, e.episodes, e.valid_at, e.invalid_at, e.expired_at"
         )
         entities = self._driver.rows("MATCH (n:Entity) RETURN n.uuid, n.name, n.summary")
-        return {uuid: tuple(map(str, rest)) for uuid, *rest in (*facts, *entities)}
+        return {uuid: tuple(map(str, values)) for uuid, *values in (*facts, *entities)}
 
     # -------------------------------------------------------------- a day
 

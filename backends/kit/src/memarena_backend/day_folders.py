@@ -62,9 +62,9 @@ class DayFolders:
         """Return the folder of the last committed day and remove all others; None if it is missing or incomplete."""
         own_folder = self._folder(namespace)
         folder = own_folder / str(day)
-        whole = folder.is_dir() and (own_folder / f"{day}{_KEPT}").is_file()
-        self._drop_all_but(own_folder, day if whole else None)
-        if not whole:
+        is_complete = folder.is_dir() and (own_folder / f"{day}{_KEPT}").is_file()
+        self._drop_all_but(own_folder, day if is_complete else None)
+        if not is_complete:
             self._days.pop(namespace, None)
             return None
         self._days[namespace] = day

@@ -74,11 +74,11 @@ class Engine:
                 raise failed_precondition(
                     f"day {header.day_index} is not above the last committed day {last} of the namespace"
                 )
-            size, most = pb.IngestRequest(header=header).ByteSize(), self.description.limits.max_day_bytes
+            size, max_bytes = pb.IngestRequest(header=header).ByteSize(), self.description.limits.max_day_bytes
             for frame in rest:
                 size += frame.ByteSize()
-                if most is not None and size > most:
-                    raise above_limit("day", size, most)
+                if max_bytes is not None and size > max_bytes:
+                    raise above_limit("day", size, max_bytes)
                 assembler.add(frame)
             received = assembler.finish()
             call.check()

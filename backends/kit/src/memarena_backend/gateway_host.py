@@ -35,8 +35,8 @@ def check_gateway_host(base_url: str, peer: str, field: str) -> None:
 
 def _address_of(peer: str) -> str:
     """Return the IP address in gRPC's name of a peer (``ipv4:127.0.0.1:50051``); empty for a Unix socket."""
-    kind, _, rest = unquote(peer).partition(":")
-    return rest.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else ""
+    kind, _, address = unquote(peer).partition(":")
+    return address.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else ""
 
 
 @lru_cache(maxsize=64)

@@ -39,11 +39,11 @@ def _messages(session: Session, owner: Participant, blob_bytes: int) -> Iterator
     for turn in session.turns:
         if not turn.text.strip():
             continue
-        at = turn.said_at.isoformat(sep=" ", timespec="minutes")
+        said_at = turn.said_at.isoformat(sep=" ", timespec="minutes")
         opening = f"{setting} " if setting else ""
         setting = ""
         for part in _parts(opening + turn.text, blob_bytes - MESSAGE_OVERHEAD_BYTES):
-            yield _message(turn.speaker, owner, part, at)
+            yield _message(turn.speaker, owner, part, said_at)
 
 
 def _message(speaker: Participant, owner: Participant, text: str, at: str) -> Message:

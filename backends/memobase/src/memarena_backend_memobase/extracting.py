@@ -117,8 +117,8 @@ def _drop_remains(server: Server, user: str, before: Holding, bundles: Iterable[
 
 def _expect_stable(server: Server, user: str) -> None:
     for status in ("idle", "processing"):
-        if left := server.buffered(user, status):
-            raise unavailable(f"{left} blobs of the day are still {status} on the Memobase server after its flushes")
+        if blobs := server.buffered(user, status):
+            raise unavailable(f"{blobs} blobs of the day are still {status} on the Memobase server after its flushes")
 
 
 def _expect_findable(server: Server, user: str, before: Holding, after: Holding) -> None:

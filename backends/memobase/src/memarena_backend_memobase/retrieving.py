@@ -98,14 +98,14 @@ def fit_together(
 
 
 def _whole(items: Iterable[Item], max_items: int | None, max_tokens: int | None) -> list[Item]:
-    whole: list[Item] = []
+    fitting: list[Item] = []
     total = 0
     for item in items:
         total += tokens_by_bytes(item.text)
-        if (max_items is not None and len(whole) >= max_items) or (max_tokens is not None and total > max_tokens):
+        if (max_items is not None and len(fitting) >= max_items) or (max_tokens is not None and total > max_tokens):
             break
-        whole.append(item)
-    return whole
+        fitting.append(item)
+    return fitting
 
 
 def _profile(server: Server, user: str, holding: Holding) -> list[Item]:

@@ -124,8 +124,8 @@ def _cut(text: str) -> Iterator[str]:
     start = 0
     while len(text) - start > LONGEST_CHARS:
         half, end = start + LONGEST_CHARS // 2, start + LONGEST_CHARS
-        at = max(text.rfind(space, half, end) for space in " \n\t")
-        end = at + 1 if at >= 0 else end
+        space_position = max(text.rfind(space, half, end) for space in " \n\t")
+        end = space_position + 1 if space_position >= 0 else end
         yield text[start:end]
         start = end
     yield text[start:]

@@ -143,8 +143,8 @@ class Palace:
         pieces = int(first["pieces"])
         if pieces > 1:
             following = [_name(first, int(first["chunk_index"]) + n) for n in range(1, pieces)]
-            rest = self._get(following)
-            text += "".join(rest[drawer_id][0] for drawer_id in following)
+            drawers = self._get(following)
+            text += "".join(drawers[drawer_id][0] for drawer_id in following)
         metas = [meta for _, meta in same]
         turns = [meta for meta in metas if not meta["event"]]
         return Passage(

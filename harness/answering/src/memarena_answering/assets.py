@@ -96,7 +96,7 @@ def control_text() -> ControlText:
 
 def _strings(value: object) -> tuple[str, ...]:
     assert isinstance(value, list)
-    return tuple(str(each) for each in value)
+    return tuple(str(item) for item in value)
 
 
 @cache

@@ -75,7 +75,7 @@ class _Attempt:
 
 def _counted(count: TokenCounter, texts: Sequence[str]) -> list[int]:
     counts = list(count(texts))
-    if len(counts) != len(texts) or any(each < 0 for each in counts):
+    if len(counts) != len(texts) or any(text_tokens < 0 for text_tokens in counts):
         raise AnsweringError(f"token counter: expected {len(texts)} counts of at least 0, got {counts[:5]}")
     return counts
 
@@ -189,7 +189,7 @@ def build_prompt(
 
 
 def _shrunk(request: _Request, rendered: Sequence[str], scaffold: int, count: TokenCounter) -> Prompt:
-    costs = _counted(count, [f"{each}\n" for each in rendered])
+    costs = _counted(count, [f"{item_text}\n" for item_text in rendered])
     budget = min(request.prompt_limit - scaffold, request.context_limit)
     fitting: Prompt | None = None
     while budget > 0 and rendered:

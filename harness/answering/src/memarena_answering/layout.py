@@ -117,8 +117,8 @@ class PromptParts:
 def _split_body(body: str) -> Iterable[ContextItem]:
     mark = prompt_text().item_start
     if body.startswith("["):
-        for each in json.loads(body):
-            yield ContextItem(each["text"], each.get("time", ""))
+        for item in json.loads(body):
+            yield ContextItem(item["text"], item.get("time", ""))
         return
     if body == prompt_text().nothing_found:
         return

@@ -129,8 +129,8 @@ class _Reader:
     def _ends_string(self) -> bool:
         match = _SPACE.match(self.text, self.at + 1)
         assert match is not None
-        rest = self.text[match.end() : match.end() + 1]
-        return rest == "" or rest in ",:}]" or "\n" in match.group() or rest == "`"
+        next_char = self.text[match.end() : match.end() + 1]
+        return next_char == "" or next_char in ",:}]" or "\n" in match.group() or next_char == "`"
 
     def _escape(self) -> str:
         kind = self.text[self.at + 1 : self.at + 2]

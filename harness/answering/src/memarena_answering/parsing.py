@@ -87,7 +87,7 @@ def _words(value: JsonValue) -> str:
         inner = _pick(value, table.answer_keys)
         if not isinstance(inner, _Absent):
             return _words(inner)
-        return "; ".join(f"{key}: {_words(each)}" for key, each in value.items())
+        return "; ".join(f"{key}: {_words(item)}" for key, item in value.items())
     return str(value).strip()
 
 
@@ -171,11 +171,11 @@ def parse_answer(raw: str) -> ParsedAnswer:
 
 def _from_json(raw: str, text: str) -> ParsedAnswer | None:
     """Return the answer of the first object that has one, else None. ``text`` is ``raw`` without thinking."""
-    whole = _strict(raw.strip())
-    if not isinstance(whole, _Absent) and (answer := _from_object(whole, "json")):
+    parsed = _strict(raw.strip())
+    if not isinstance(parsed, _Absent) and (answer := _from_object(parsed, "json")):
         return answer
-    whole = _strict(text)
-    if not isinstance(whole, _Absent) and (answer := _from_object(whole, "json")):
+    parsed = _strict(text)
+    if not isinstance(parsed, _Absent) and (answer := _from_object(parsed, "json")):
         return answer
     for content in lenient_objects(text):
         if answer := _from_object(content, "lenient_json"):

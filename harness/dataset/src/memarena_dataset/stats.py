@@ -123,7 +123,7 @@ def stats_of(dataset: Dataset) -> Stats:
             if not assistants.isdisjoint(session.participants):
                 with_assistant[agent_id] += size
     total = sum(session_sizes, Size())
-    own = list(ego_sizes.values())
+    sizes_of_egos = list(ego_sizes.values())
     days = max(dataset.day_count, 1)
     families = Counter(instance.family for instance in dataset.instances)
     return Stats(
@@ -143,12 +143,12 @@ def stats_of(dataset: Dataset) -> Stats:
         words_per_session=_spread(size.words for size in session_sizes),
         bytes_per_session=_spread(size.bytes for size in session_sizes),
         words_per_turn=_spread(turn_words),
-        ego_sessions_per_agent=_spread(size.sessions for size in own),
-        ego_turns_per_agent=_spread(size.turns for size in own),
-        ego_words_per_agent=_spread(size.words for size in own),
-        ego_bytes_per_agent=_spread(size.bytes for size in own),
-        ego_words_per_agent_day=_spread(size.words / days for size in own),
-        ego_bytes_per_agent_day=_spread(size.bytes / days for size in own),
+        ego_sessions_per_agent=_spread(size.sessions for size in sizes_of_egos),
+        ego_turns_per_agent=_spread(size.turns for size in sizes_of_egos),
+        ego_words_per_agent=_spread(size.words for size in sizes_of_egos),
+        ego_bytes_per_agent=_spread(size.bytes for size in sizes_of_egos),
+        ego_words_per_agent_day=_spread(size.words / days for size in sizes_of_egos),
+        ego_bytes_per_agent_day=_spread(size.bytes / days for size in sizes_of_egos),
         pp_tokens_per_agent_day=_spread(
             (ego_sizes[person].bytes - with_assistant[person].bytes) / TOKEN_BYTES / days for person in people
         ),

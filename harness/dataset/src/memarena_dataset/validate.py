@@ -105,7 +105,7 @@ def refuse_invalid(dataset: Dataset) -> None:
     Backends would be blamed for wrong answers to the questions of an invalid data set.
     """
     world = World(dataset)
-    errors = [each for check in STRUCTURAL for each in check(world) if each.severity == "error"]
+    errors = [finding for check in STRUCTURAL for finding in check(world) if finding.severity == "error"]
     if errors:
         more = f" (and {len(errors) - 1} more; memarena dataset validate {dataset.path} lists them)"
         raise DatasetError(f"{errors[0].problem}{more if len(errors) > 1 else ''}")

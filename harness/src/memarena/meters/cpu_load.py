@@ -40,7 +40,7 @@ class CpuLoadSpan:
         """Return the load from the beginning until now."""
         end = _reading(self._stat)
         if isinstance(self._begin, str) or isinstance(end, str) or isinstance(self._stat, str):
-            reason = next(each for each in (self._begin, end, self._stat) if isinstance(each, str))
+            reason = next(reading for reading in (self._begin, end, self._stat) if isinstance(reading, str))
             return CpuLoad(busy=MeterFigure.unavailable(reason), others=MeterFigure.unavailable(reason))
         span_s = (end.at_ns - self._begin.at_ns) / 1e9
         if span_s < LEAST_S:
@@ -77,9 +77,9 @@ def own_cpu_s() -> float:
     A child's time passes to its parent when the parent has waited for it (proc_pid_stat(5), cutime), so that the sum
     over the living holds the dead.
     """
-    this = psutil.Process()
+    root = psutil.Process()
     total = 0.0
-    for process in (this, *this.children(recursive=True)):
+    for process in (root, *root.children(recursive=True)):
         try:
             times = process.cpu_times()
         except psutil.NoSuchProcess:  # it ended meanwhile

@@ -281,10 +281,10 @@ def read_samples(path: Path) -> Samples:
     any other damage.
     """
     try:
-        *whole, remainder = path.read_bytes().split(b"\n")
+        *complete_lines, remainder = path.read_bytes().split(b"\n")
     except OSError as error:
         raise SamplesError(path, str(error.strerror)) from error
-    lines = _checked(path, whole)
+    lines = _checked(path, complete_lines)
     _, head = next(lines, (1, []))
     if len(head) != 5 or head[:2] != [_KIND, _VERSION]:
         raise SamplesError(path, f"line 1: expected {_KIND},{_VERSION},PERIOD_NS,ORIGIN_NS,ORIGIN_UNIX_NS")
@@ -305,7 +305,7 @@ def read_samples(path: Path) -> Samples:
         lines={name: tuple(entries) for name, entries in reader.lines.items()},
         failures=tuple(reader.failures),
         ended_ns=reader.ended_ns,
-        torn=f"line {len(whole) + 1} was not written whole ({len(remainder)} bytes) and is left out"
+        torn=f"line {len(complete_lines) + 1} was not written whole ({len(remainder)} bytes) and is left out"
         if remainder
         else None,
     )

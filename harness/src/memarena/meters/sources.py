@@ -41,8 +41,8 @@ class Source(Protocol):
 
 
 def _constant(text: str) -> Source:
-    channel, _, rest = text.partition("=")
-    value, _, unit = rest.partition(" ")
+    channel, _, reading_text = text.partition("=")
+    value, _, unit = reading_text.partition(" ")
     try:
         number = float(value)
     except ValueError:

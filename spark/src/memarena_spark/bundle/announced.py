@@ -60,8 +60,8 @@ def _attempts(announcements: Announcements, attempt: Attempt) -> str:
 
 
 def _receipts(bundle: Path) -> Iterator[Path]:
-    there = (bundle / layout.ANNOUNCEMENTS).glob("receipt-*.json")
-    yield from sorted(there)
+    paths = (bundle / layout.ANNOUNCEMENTS).glob("receipt-*.json")
+    yield from sorted(paths)
 
 
 def _confirmed(

@@ -24,8 +24,8 @@ def gold_faults(facts: Facts, log_folder: Path, folder: Path) -> Iterator[str]:
     with open_dataset(folder) as dataset:
         logged_sha256 = facts.run.manifest.dataset.sha256
         if dataset.sha256 != logged_sha256:
-            own = dataset.sha256
-            yield f"the log was made with another data set: its SHA-256 is {logged_sha256}, that of {folder} {own}"
+            sha256 = dataset.sha256
+            yield f"the log was made with another data set: its SHA-256 is {logged_sha256}, that of {folder} {sha256}"
             return
         yield from _questions(facts, dataset, folder)
         yield from _evidence(log_folder, dataset, facts)

@@ -47,8 +47,8 @@ def check_study(bundle: Path, run_id: str) -> StudyChecked:
     checked, and are reported. Fits over other memories than the default ones do not follow from a log either: such a
     study belongs next to a bundle, not into it.
     """
-    there = [name for name in layout.files_of(bundle) if name.startswith(layout.LATENCY)]
-    if not there:
+    study_names = [name for name in layout.files_of(bundle) if name.startswith(layout.LATENCY)]
+    if not study_names:
         return StudyChecked()
     study = _read(bundle / STUDY)
     if isinstance(study, str):
@@ -67,8 +67,8 @@ def check_study(bundle: Path, run_id: str) -> StudyChecked:
     differs = _whole(study, from_log) if alone else _part(study, run, from_log)
     if differs:
         return StudyChecked(((STUDY, differs),))
-    faults = [*_files(bundle, there, study, samples if alone else None)]
-    if not alone and SAMPLES in there and not _holds(bundle / SAMPLES, run.path, samples):
+    faults = [*_files(bundle, study_names, study, samples if alone else None)]
+    if not alone and SAMPLES in study_names and not _holds(bundle / SAMPLES, run.path, samples):
         faults.append((SAMPLES, f"does not hold, of run {run_id}, what {layout.LOG} gives"))
     other_runs = ", ".join(other.run_id for other in study.runs if other is not run)
     what = f"{STUDY} and {SAMPLES}: what they say of {other_runs}, and fits over all runs"
@@ -104,8 +104,8 @@ def _elsewhere(log_runs: Sequence[StudiedRun], stated_runs: Sequence[StudiedRun]
 
 def _part(study: Study, run: StudiedRun, from_log: Study) -> str:
     """Return how the entry and rows of this run in a study over several runs differ from those of its log."""
-    (own,) = _elsewhere(from_log.runs, [run])
-    agrees = alike(run.model_dump(mode="json"), own.model_dump(mode="json"), _TOLERANCE)
+    (entry_from_log,) = _elsewhere(from_log.runs, [run])
+    agrees = alike(run.model_dump(mode="json"), entry_from_log.model_dump(mode="json"), _TOLERANCE)
     for was, now in ((study.efficiency, from_log.efficiency), (study.ingest, from_log.ingest)):
         cells = {row.cell_id for row in now}
         rows: list[JsonValue] = [

@@ -50,9 +50,9 @@ def files_of(folder: Path) -> list[str]:
 
 def strange_folders(folder: Path) -> list[str]:
     """Return the folders in a bundle that have no file of a bundle."""
-    names = {name.rstrip("/") for name in (LOG_FOLDER, *FOLDERS)}
-    there = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_dir() and not p.is_symlink())
-    return sorted(set(there) - names)
+    expected = {name.rstrip("/") for name in (LOG_FOLDER, *FOLDERS)}
+    folders = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_dir() and not p.is_symlink())
+    return sorted(set(folders) - expected)
 
 
 def content_of(folder: Path) -> list[str]:

@@ -44,7 +44,7 @@ def _processes(facts: Facts, reader: ReaderRef, watch: ReaderWatch) -> Iterator[
     if (unseen_s := _unseen_s(facts, watch)) > MOST_UNSEEN_S:
         yield refusal("reader-unknown", f"{name}: not looked at for {unseen_s:.0f} s while questions were asked")
     logged = reader.details.get("weights_sha256")
-    if logged and not isinstance(watch.model, Unknown) and logged not in {each.sha256 for each in watch.model}:
+    if logged and not isinstance(watch.model, Unknown) and logged not in {file.sha256 for file in watch.model}:
         yield refusal("reader-unknown", f"{name}: the log names weights {logged[:12]}, which its process does not have")
 
 
@@ -53,7 +53,7 @@ def _unseen_s(facts: Facts, watch: ReaderWatch) -> float:
     if not watch.looks:
         return float("inf")
     span = facts.record.span
-    moments = (attempt.record.asked_mono_ns for each in facts.run.attempts.values() for attempt in each)
+    moments = (attempt.record.asked_mono_ns for attempts in facts.run.attempts.values() for attempt in attempts)
     asked_ns = [moment for moment in moments if span.start_ns <= moment <= span.end_ns]
     edges = (watch.first_ns - min(asked_ns), max(asked_ns) - watch.last_ns) if asked_ns else ()
     unseen_ns: int = max((watch.longest_gap_ns, *edges))
@@ -70,9 +70,9 @@ def reader_notes(facts: Facts) -> Iterator[tuple[bool, str]]:
             yield False, f"{name}: {watch.base_url} was in another container, which was not looked into"
             continue
         programs = ", ".join(
-            f"{each.executable.rpartition('/')[2]} {str(each.executable_sha256)[:12]}"
-            for each in watch.processes
-            if each.role == "listener"
+            f"{entry.executable.rpartition('/')[2]} {str(entry.executable_sha256)[:12]}"
+            for entry in watch.processes
+            if entry.role == "listener"
         )
         yield True, f"{name}: {programs}, connected to loopback alone in {watch.looks} looks"
         if watch.name in without_model:
@@ -80,5 +80,5 @@ def reader_notes(facts: Facts) -> Iterator[tuple[bool, str]]:
         if isinstance(watch.model, Unknown):
             yield False, f"{name}: the bytes of its model: {watch.model.unknown}"
         else:
-            weights = ", ".join(f"{each.name} {each.sha256[:12]}" for each in watch.model)
+            weights = ", ".join(f"{entry.name} {entry.sha256[:12]}" for entry in watch.model)
             yield True, f"{name}: weights {weights}"

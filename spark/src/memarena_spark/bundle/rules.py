@@ -79,10 +79,14 @@ def _completeness(facts: Facts) -> Iterator[Refusal]:
 def _asked_for(facts: Facts) -> Iterator[Refusal]:
     """Check that the log's questions are those of the plan, as far as possible without the data set."""
     run_plan, questions = facts.plan.run, facts.run.questions
-    there = facts.run.manifest.dataset.instance_count
-    most = min(len(set(run_plan.question_ids)) or there, there if run_plan.limit is None else run_plan.limit)
-    if len(questions) > most or (len(questions) < most and not run_plan.egos and not run_plan.families):
-        yield refusal("missing-question", f"{len(questions)} questions are in the log, the plan asks {most}")
+    question_count = facts.run.manifest.dataset.instance_count
+    expected_count = min(
+        len(set(run_plan.question_ids)) or question_count, question_count if run_plan.limit is None else run_plan.limit
+    )
+    if len(questions) > expected_count or (
+        len(questions) < expected_count and not run_plan.egos and not run_plan.families
+    ):
+        yield refusal("missing-question", f"{len(questions)} questions are in the log, the plan asks {expected_count}")
     for name, question in questions.items():
         instance = question.instance
         other_ego = run_plan.egos and instance.ego_agent_id not in run_plan.egos
@@ -184,9 +188,9 @@ def _samples(facts: Facts) -> Iterator[Refusal]:
     least = facts.profile.least_samples
     for row in facts.scored.scores.rows:
         counts = (0, 0) if row.latency is None else (row.latency.search.n, row.latency.ttft.n)
-        for what, n in zip(("Search", "TTFT"), counts, strict=True):
+        for metric, n in zip(("Search", "TTFT"), counts, strict=True):
             if n < least:
-                yield refusal("too-few-samples", f"{row.label}: {n} samples of {what}, expected at least {least}")
+                yield refusal("too-few-samples", f"{row.label}: {n} samples of {metric}, expected at least {least}")
 
 
 def _course(facts: Facts) -> Iterator[Refusal]:

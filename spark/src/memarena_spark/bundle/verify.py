@@ -92,14 +92,14 @@ def verify(bundle: Path, trust: Trust, dataset: Path | None = None) -> Verificat
 
 
 def _structure(bundle: Path, trust: Trust) -> Iterator[Fault]:
-    there = layout.files_of(bundle)
-    signature_files = () if trust.unsigned and layout.SIGNATURE not in there else (layout.SIGNATURE,)
+    names = layout.files_of(bundle)
+    signature_files = () if trust.unsigned and layout.SIGNATURE not in names else (layout.SIGNATURE,)
     for name in (*layout.INPUTS, *layout.DERIVED, layout.SUMS, layout.STATEMENT, *signature_files):
-        if name not in there:
+        if name not in names:
             hint = "; --unsigned accepts a bundle without one" if name == layout.SIGNATURE else ""
             yield Fault(name, f"is missing{hint}")
     names_of_a_bundle = {*layout.INPUTS, *layout.DERIVED, *layout.SEALS}
-    for name in there:
+    for name in names:
         if (bundle / name).is_symlink() or not (bundle / name).is_file():
             yield Fault(name, "is no plain file")
         elif name == layout.UNFINISHED:
@@ -116,16 +116,16 @@ def _hashes(bundle: Path, hashes: Mapping[str, str]) -> Iterator[Fault]:
     in_statement = _subjects(bundle / layout.STATEMENT)
     any_fault = False
     for name in sorted({*hashes, *(in_sums or {}), *(in_statement or {})}):
-        against = [
-            f"{file} says {hashes_there.get(name, 'nothing of it')}"
-            for file, hashes_there in ((layout.SUMS, in_sums), (layout.STATEMENT, in_statement))
-            if hashes_there is not None and hashes_there.get(name) != hashes.get(name)
+        differences = [
+            f"{file} says {stated_hashes.get(name, 'nothing of it')}"
+            for file, stated_hashes in ((layout.SUMS, in_sums), (layout.STATEMENT, in_statement))
+            if stated_hashes is not None and stated_hashes.get(name) != hashes.get(name)
         ]
         witnesses = (in_sums is not None) + (in_statement is not None)
-        if against and len(against) == witnesses:
+        if differences and len(differences) == witnesses:
             any_fault = True
-            here = f"its SHA-256 is {hashes[name]}" if name in hashes else "it is not there"
-            yield Fault(name, f"{here}, {' and '.join(against)}")
+            actual = f"its SHA-256 is {hashes[name]}" if name in hashes else "it is not there"
+            yield Fault(name, f"{actual}, {' and '.join(differences)}")
     if not any_fault and content != sums(hashes):
         yield Fault(layout.SUMS, "is not what the bundle's files give")
     if in_statement is None:
@@ -232,25 +232,25 @@ def _fresh(facts: Facts, announcements: AnnouncementsChecked, dataset: Path | No
 
 def _verdicts(facts: Facts, result: Verification) -> Iterator[Fault]:
     """Compare each logged verdict of the value judge with that of this program's judge; all fields must be equal."""
-    fresh = fresh_verdicts(facts.run)
+    computed_verdicts = fresh_verdicts(facts.run)
     other_judges = 0
     for verdict in facts.run.verdicts:
         if verdict.judge != "value":
             other_judges += 1
             continue
-        now = fresh.get((verdict.cell_id, verdict.instance_id, verdict.attempt))
+        computed = computed_verdicts.get((verdict.cell_id, verdict.instance_id, verdict.attempt))
         logged_verdict = (
             f"the verdict on {verdict.instance_id} of {verdict.cell_id} is {verdict.correct} with {verdict.score:g}"
         )
-        if now is None or (now.correct, now.score) != (verdict.correct, verdict.score):
-            says = "nothing" if now is None else f"{now.correct} with {now.score:g}"
+        if computed is None or (computed.correct, computed.score) != (verdict.correct, verdict.score):
+            says = "nothing" if computed is None else f"{computed.correct} with {computed.score:g}"
             yield Fault(layout.LOG, f"{logged_verdict}, the judge says {says} (judge {verdict.judge_version[:12]})")
             return
-        if verdict.judge_version != now.judge_version:
-            versions = f"{verdict.judge_version[:12]}, here it is {now.judge_version[:12]}"
+        if verdict.judge_version != computed.judge_version:
+            versions = f"{verdict.judge_version[:12]}, here it is {computed.judge_version[:12]}"
             yield Fault(layout.LOG, f"{logged_verdict}, by the judge {versions}{_by(facts)}")
             return
-        if verdict != now:
+        if verdict != computed:
             yield Fault(layout.LOG, f"{logged_verdict}, and its route or reason is not the judge's")
             return
     if other_judges:
@@ -276,12 +276,12 @@ def _by(facts: Facts) -> str:
 def _contract(bundle: Path, facts: Facts) -> Iterator[Fault]:
     """Compare the JUnit files with the record of each backend; there may be no others."""
     reports = {report.file: report for report in facts.record.conformance}
-    there = layout.files_of(bundle)
-    for name in there:
+    names = layout.files_of(bundle)
+    for name in names:
         if name.startswith(layout.CONFORMANCE) and name not in reports:
             yield Fault(name, f"is of no backend in {layout.RECORD}")
     for name, report in reports.items():
-        if name not in there:
+        if name not in names:
             # Never opened: a record may name any file of this machine.
             yield Fault(layout.RECORD, f"names {name}, which is not in the bundle")
             continue

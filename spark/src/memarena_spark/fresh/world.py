@@ -26,36 +26,36 @@ def make_world(folder: Path, beacon_file: Path | None, pack: Path | None, out: P
     ``beacon_file`` None: use the stored value. Returns the seed. Raises SparkError.
     """
     commitment = read_commitment(folder / COMMITMENT)
-    fresh = FreshWorld(commitment=commitment, beacon=read_beacon(beacon_file or folder / BEACON))
-    for fault in beacon_faults(fresh):
+    world = FreshWorld(commitment=commitment, beacon=read_beacon(beacon_file or folder / BEACON))
+    for fault in beacon_faults(world):
         raise SparkError(f"{beacon_file or folder / BEACON}: {fault}")
     if (pack is None) != (commitment.pack_sha256 is None):
         raise SparkError("--pack: expected exactly where the commitment names the hash of one")
     if find_spec("memarena_masim") is None:
         raise SparkError("the simulator is not installed: pip install memarena-masim")
     if beacon_file is not None:
-        write_whole(folder / BEACON, canonical_json(fresh.beacon))
+        write_whole(folder / BEACON, canonical_json(world.beacon))
     options = ["--pack", str(pack)] if pack is not None else []
     command = [sys.executable, "-P", "-m", "memarena_masim", "generate", "--quiet", "--preset", commitment.preset]
     process = subprocess.run(
-        [*command, "--seed", str(fresh.seed), "--out", str(out), *options], capture_output=True, text=True, check=False
+        [*command, "--seed", str(world.seed), "--out", str(out), *options], capture_output=True, text=True, check=False
     )
     if process.returncode:
         reason = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
         raise SparkError(f"masim generate: {reason}")
-    for fault in world_faults(out, fresh):
+    for fault in world_faults(out, world):
         raise SparkError(f"{out}: {fault}")
-    return fresh.seed
+    return world.seed
 
 
 def check_world(folder: Path, dataset: Path) -> None:
     """Raise SparkError if a data set is not the world of the commitment in a folder."""
-    fresh = read_fresh(folder)
-    if fresh is None:
+    world = read_fresh(folder)
+    if world is None:
         raise SparkError(f"--fresh {folder}: no such folder")
-    for fault in beacon_faults(fresh):
+    for fault in beacon_faults(world):
         raise SparkError(f"--fresh {folder}: {fault}")
-    for fault in world_faults(dataset, fresh):
+    for fault in world_faults(dataset, world):
         raise SparkError(f"{dataset}: {fault}")
 
 

@@ -50,9 +50,9 @@ def memory(root: Path) -> Memory | Unknown:
         name, _, amount = line.partition(":")
         if amount.endswith(" kB") and amount[:-3].strip().isdigit():
             sizes[name] = int(amount[:-3]) * 1024
-    lacking = [name for name in ("MemAvailable", "SwapTotal", "SwapFree") if name not in sizes]
-    if lacking:
-        return Unknown(unknown=f"{root / 'proc/meminfo'} has no {lacking[0]}")
+    missing = [name for name in ("MemAvailable", "SwapTotal", "SwapFree") if name not in sizes]
+    if missing:
+        return Unknown(unknown=f"{root / 'proc/meminfo'} has no {missing[0]}")
     return Memory(available_bytes=sizes["MemAvailable"], swap_used_bytes=sizes["SwapTotal"] - sizes["SwapFree"])
 
 

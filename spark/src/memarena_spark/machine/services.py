@@ -129,7 +129,10 @@ def open_to_containers(url: str, in_container: bool | None = None) -> bool:
     """
     parts = urllib.parse.urlsplit(url)
     interfaces = [
-        own for addresses in psutil.net_if_addrs().values() for own in addresses if own.family == socket.AF_INET
+        interface
+        for addresses in psutil.net_if_addrs().values()
+        for interface in addresses
+        if interface.family == socket.AF_INET
     ]
     try:
         resolved = socket.getaddrinfo(parts.hostname, parts.port or 80, socket.AF_INET, socket.SOCK_STREAM)
@@ -137,9 +140,11 @@ def open_to_containers(url: str, in_container: bool | None = None) -> bool:
         return False  # another check reports that it cannot be reached
     servers = {ipaddress.IPv4Address(address[0]) for *_, address in resolved}
     if Path("/.dockerenv").exists() if in_container is None else in_container:
-        networks = (ipaddress.IPv4Interface(f"{own.address}/{own.netmask}").network for own in interfaces)
+        networks = (
+            ipaddress.IPv4Interface(f"{interface.address}/{interface.netmask}").network for interface in interfaces
+        )
         return any(network.network_address + 1 in servers for network in networks if not network.is_loopback)
-    own_addresses = {own.address for own in interfaces}
+    own_addresses = {interface.address for interface in interfaces}
     if not any(server.is_loopback or str(server) in own_addresses for server in servers):
         return False
     try:

@@ -52,6 +52,6 @@ def _attached(address: str) -> bool:
 
 def _networks() -> Iterable[ipaddress.IPv4Network]:
     for addresses in psutil.net_if_addrs().values():
-        for each in addresses:
-            if each.family == socket.AF_INET and each.netmask:
-                yield ipaddress.IPv4Interface(f"{each.address}/{each.netmask}").network
+        for address in addresses:
+            if address.family == socket.AF_INET and address.netmask:
+                yield ipaddress.IPv4Interface(f"{address.address}/{address.netmask}").network

@@ -36,12 +36,12 @@ class Link(NamedTuple):
 def listeners(port: int) -> tuple[list[psutil.Process], str]:
     """Return the processes that listen on a port of loopback or of all addresses, and the reason if there are none."""
     owners = [
-        each.pid
-        for each in psutil.net_connections("tcp")
-        if each.status == psutil.CONN_LISTEN
-        and each.laddr
-        and each.laddr.port == port
-        and _takes_loopback(each.laddr.ip)
+        connection.pid
+        for connection in psutil.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+        and connection.laddr
+        and connection.laddr.port == port
+        and _takes_loopback(connection.laddr.ip)
     ]
     return _processes(owners, f"port {port}", f"no process listens on port {port}")
 
@@ -49,11 +49,11 @@ def listeners(port: int) -> tuple[list[psutil.Process], str]:
 def peers(link: Link) -> tuple[list[psutil.Process], str]:
     """Return the processes at the other end of a connection over loopback, and the reason if none can be inspected."""
     owners = [
-        each.pid
-        for each in psutil.net_connections("tcp")
-        if each.laddr
-        and each.laddr.port == link.remote_port
-        and (each.status == psutil.CONN_LISTEN or (each.raddr and each.raddr.port == link.local_port))
+        connection.pid
+        for connection in psutil.net_connections("tcp")
+        if connection.laddr
+        and connection.laddr.port == link.remote_port
+        and (connection.status == psutil.CONN_LISTEN or (connection.raddr and connection.raddr.port == link.local_port))
     ]
     return _processes(owners, f"port {link.remote_port}, which it is connected to", "")
 
@@ -79,11 +79,11 @@ def _takes_loopback(address: str) -> bool:
 def links(process: psutil.Process) -> tuple[list[Link], set[int]]:
     """Return a process's connections by TCP and connected UDP, and its listening ports. Raises psutil.Error."""
     connections = process.net_connections("inet")
-    listening = {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN}
+    listening = {connection.laddr.port for connection in connections if connection.status == psutil.CONN_LISTEN}
     connected = [
-        Link(each.laddr.port, each.raddr.ip, each.raddr.port, each.status != psutil.CONN_NONE)
-        for each in connections
-        if each.raddr
+        Link(connection.laddr.port, connection.raddr.ip, connection.raddr.port, connection.status != psutil.CONN_NONE)
+        for connection in connections
+        if connection.raddr
     ]
     return connected, listening
 
@@ -138,7 +138,7 @@ def hash_weights(path: Path) -> ModelFiles:
     """Return size and hash of a file or folder of weights. Raises OSError."""
     if path.is_file():
         return ModelFiles(name=path.name, bytes=path.stat().st_size, sha256=sha256_of(path))
-    files = sorted(each for each in path.rglob("*") if each.is_file())
-    lines = "".join(f"{sha256_of(each)}  {each.relative_to(path).as_posix()}\n" for each in files)
-    size = sum(each.stat().st_size for each in files)
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    lines = "".join(f"{sha256_of(file)}  {file.relative_to(path).as_posix()}\n" for file in files)
+    size = sum(file.stat().st_size for file in files)
     return ModelFiles(name=path.name, bytes=size, sha256=sha256(lines.encode()))

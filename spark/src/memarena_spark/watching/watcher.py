@@ -85,10 +85,10 @@ class Watched:
         family: dict[_Key, psutil.Process] = {}
         for root in self.roots.values():
             try:
-                below = root.children(recursive=True)
+                descendants = root.children(recursive=True)
             except psutil.NoSuchProcess:
                 continue
-            family |= {_key(each): each for each in (root, *below)}
+            family |= {_key(member): member for member in (root, *descendants)}
         for key, process in family.items():
             if key not in self.seen:
                 self._describe(key, process)
@@ -213,11 +213,11 @@ def main() -> None:
     readers = _readers_of(run, stop)
     watched = [Watched(reader, reach_of(str(reader.base_url))) for reader in readers]
     while True:
-        for each in watched:
-            each.look()
+        for reader_watch in watched:
+            reader_watch.look()
         if stop.wait(PERIOD_S):
             break
-    write_whole(out, canonical_json(ReaderWatches(readers=tuple(each.result() for each in watched))))
+    write_whole(out, canonical_json(ReaderWatches(readers=tuple(reader_watch.result() for reader_watch in watched))))
 
 
 if __name__ == "__main__":

@@ -144,4 +144,4 @@ def error_message(body: object) -> str:
 
 def one_line(text: str, most: int = _MAX_ERROR_CHARS) -> str:
     """Return a server's text as one line without control characters, cut to ``most`` characters."""
-    return " ".join("".join(each if each.isprintable() else " " for each in text).split())[:most]
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())[:most]

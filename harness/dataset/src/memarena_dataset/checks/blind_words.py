@@ -19,13 +19,17 @@ def auc_of_words(texts: Sequence[frozenset[str]], groups: Sequence[Hashable], po
     folds = [int.from_bytes(blake2b(repr(group).encode(), digest_size=4).digest()) % FOLDS for group in groups]
     won, compared = 0.0, 0
     for fold in range(FOLDS):
-        training = [index for index, own in enumerate(folds) if own != fold]
-        scored = [index for index, own in enumerate(folds) if own == fold]
+        training = [index for index, text_fold in enumerate(folds) if text_fold != fold]
+        scored = [index for index, text_fold in enumerate(folds) if text_fold == fold]
         weights, prior = _weights([texts[index] for index in training], [positive[index] for index in training])
         scores = {index: prior + sum(weights.get(word, 0.0) for word in sorted(texts[index])) for index in scored}
-        for yes in (index for index in scored if positive[index]):
-            for no in (index for index in scored if not positive[index]):
-                won += 0.5 if scores[yes] == scores[no] else float(scores[yes] > scores[no])
+        for positive_index in (index for index in scored if positive[index]):
+            for negative_index in (index for index in scored if not positive[index]):
+                won += (
+                    0.5
+                    if scores[positive_index] == scores[negative_index]
+                    else float(scores[positive_index] > scores[negative_index])
+                )
                 compared += 1
     return won / compared if compared else 0.5
 

@@ -15,9 +15,9 @@ from memarena_dataset.values.possible import states
 def outside_projection(world: World) -> Iterator[Finding]:
     """Yield evidence in sessions in which the ego takes no part."""
     for instance in world.by_ego:
-        own = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
+        ego_sessions = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
         for session_id in instance.evidence_session_ids:
-            if session_id not in own:
+            if session_id not in ego_sessions:
                 reason = f"session {session_id!r} is outside the projection of {instance.ego_agent_id!r}"
                 yield world.at(instance, "evidence-outside-projection", "evidence_session_ids", reason)
 

@@ -127,7 +127,9 @@ def _friendship_fault(world: World, instance: Instance, gold: PermissionGold, sh
         return f"session {shown.session_id!r} is outside the projection of {instance.ego_agent_id!r}"
     if turn.timestamp >= world.asked_until(instance):
         return f"turn {shown.turn_id!r} is said after the question"
-    silent = [who for who in (instance.asker_agent_id, gold.target_agent) if not _concerns(world, session, turn, who)]
+    silent = [
+        person for person in (instance.asker_agent_id, gold.target_agent) if not _concerns(world, session, turn, person)
+    ]
     return f"turn {shown.turn_id!r} is neither spoken by {silent[0]!r}, nor to them, nor about them" if silent else ""
 
 
@@ -162,12 +164,12 @@ def level_outdated(world: World) -> Iterator[Finding]:
 def _wish_that_counts(
     world: World, instance: Instance, gold: PermissionGold, statements: Sequence[Fact], until: float
 ) -> Fact | None:
-    own = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
+    ego_sessions = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
     start_of = world.dataset.corpus.start_of
     heard = [
         fact
         for fact in statements
-        if fact.session_id in own
+        if fact.session_id in ego_sessions
         and (fact.level is not None or fact.sharing is not None)
         and start_of(fact.session_id) < until
     ]
@@ -185,10 +187,10 @@ def unnamed_person(world: World) -> Iterator[Finding]:
         if gold.sharing is None:
             continue
         words = " ".join(normal(turn.text) for turn in world.evidence_turns(instance))
-        for who in (*gold.sharing.may_know, *gold.sharing.may_not_know):
-            forms = _CIRCLE_FORMS[who] if who in CIRCLES else (world.name(who), world.name(who).split()[0])
+        for person in (*gold.sharing.may_know, *gold.sharing.may_not_know):
+            forms = _CIRCLE_FORMS[person] if person in CIRCLES else (world.name(person), world.name(person).split()[0])
             if not any(phrase_occurs(form, words) for form in forms):
-                reason = f"{who!r} is not named in the evidence"
+                reason = f"{person!r} is not named in the evidence"
                 yield world.at(instance, "permission-nobody-named", "ground_truth.sharing", reason)
 
 

@@ -171,11 +171,11 @@ def ego_map(world: World) -> Iterator[Finding]:
         if not isinstance(session_ids, list) or not all(isinstance(item, str) for item in session_ids):
             yield _finding("ego-map", EGO_MAP, None, agent_id, "a list of session ids is expected")
             continue
-        own = set(corpus.session_ids_of(agent_id))
-        for session_id in sorted(set(session_ids) - own):
-            why = "in which the agent takes no part" if session_id in corpus else "which is not in the corpus"
-            yield _finding("ego-map", EGO_MAP, None, agent_id, f"names session {session_id!r}, {why}")
-        for session_id in sorted(own - set(session_ids)):
+        agent_sessions = set(corpus.session_ids_of(agent_id))
+        for session_id in sorted(set(session_ids) - agent_sessions):
+            clause = "in which the agent takes no part" if session_id in corpus else "which is not in the corpus"
+            yield _finding("ego-map", EGO_MAP, None, agent_id, f"names session {session_id!r}, {clause}")
+        for session_id in sorted(agent_sessions - set(session_ids)):
             yield _finding("ego-map", EGO_MAP, None, agent_id, f"lacks session {session_id!r}, in which the agent is")
     people = {agent_id for agent_id in corpus.participants if not world.dataset.agents[agent_id].is_assistant}
     for agent_id in sorted(people - set(ego_sessions)):

@@ -62,7 +62,7 @@ def rival_value(world: World) -> Iterator[Finding]:
     for instance in world.by_ego:
         if isinstance(instance.gold, ConflictGold | AbstainGold):
             continue
-        own = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
+        ego_sessions = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
         for fact in world.facts_by_id.get(fact_id_of(instance) or "", ()):
             rivals = world.facts_by_subject[fact.subject, fact.attribute, fact.scope]
             replaced = _replaced_by(fact, world.facts_by_id)
@@ -70,7 +70,7 @@ def rival_value(world: World) -> Iterator[Finding]:
                 (
                     other
                     for other in rivals
-                    if other.session_id in own
+                    if other.session_id in ego_sessions
                     and other.fact_id not in replaced
                     and _canonical(other.value) != _canonical(fact.value)
                 ),

@@ -93,8 +93,8 @@ def import_locomo(source: Path, out: Path, corrections: Path | None = None) -> A
     with FolderWriter(out) as writer:
         for index, talk in enumerate(conversations):
             known_turns = _write_conversation(talk, epoch, writer, account)
-            own = _corrections_of(talk, index, len(conversations), corrected)
-            _write_questions(talk, known_turns, own, writer, account)
+            talk_corrections = _corrections_of(talk, index, len(conversations), corrected)
+            _write_questions(talk, known_turns, talk_corrections, writer, account)
         for unused in corrected.unused():
             account.skip(f"correction {unused.name}", f"no question {unused.position} reads {unused.question!r}")
         writer.put(EGO_MAP, _ego_map(conversations))

@@ -134,10 +134,10 @@ def _span(stream: IO[bytes], where: str, leave_out: Collection[str]) -> tuple[da
         elif prefix in ("item.haystack_dates.item", "item.question_date") and event == "string":
             date_texts.setdefault(prefix.removeprefix("item."), set()).add(value)
         elif (prefix, event) == ("item", "end_map") and name not in leave_out:
-            own = [
+            question_days = [
                 _moment(text, f"{name} {field}").date() for field, texts in date_texts.items() for text in sorted(texts)
             ]
-            days = [min([*days, *own]), max([*days, *own])] if own else days
+            days = [min([*days, *question_days]), max([*days, *question_days])] if question_days else days
     if not days:
         raise FieldError("file", "a list of questions with haystack_dates is expected")
     return days[0], days[1]

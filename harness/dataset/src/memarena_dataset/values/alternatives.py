@@ -58,12 +58,14 @@ def alternatives(text: str) -> tuple[str, ...]:
     Args:
         text: a gold as it is in its data set.
     """
-    whole = text.strip()
-    if len(whole) > _LONGEST:
-        return (whole,)
-    parts = list(_split(whole))
+    stripped = text.strip()
+    if len(stripped) > _LONGEST:
+        return (stripped,)
+    parts = list(_split(stripped))
     return (
-        tuple(dict.fromkeys(_COUNTED.sub("", part).strip() or part for part in parts)) if len(parts) > 1 else (whole,)
+        tuple(dict.fromkeys(_COUNTED.sub("", part).strip() or part for part in parts))
+        if len(parts) > 1
+        else (stripped,)
     )
 
 

@@ -115,10 +115,10 @@ def durations(text: str, *, any_article: bool = False) -> list[DurationMention]:
             durations.append(_duration(match.start(1), match.end(3), parts[:1]))
             durations.append(_duration(match.start(5), match.end(), parts[1:]))
             continue
-        whole = _duration(*match.span(), parts)
+        duration = _duration(*match.span(), parts)
         if len(parts) > 1 and _TAKEN_OFF.search(match.group()):
-            whole = replace(whole, days=whole.days - 2 * _duration(*match.span(), parts[1:]).days)
-        durations.append(whole)
+            duration = replace(duration, days=duration.days - 2 * _duration(*match.span(), parts[1:]).days)
+        durations.append(duration)
     return durations
 
 
@@ -157,13 +157,13 @@ def _qualified(text: str, match: re.Match[str], readings: frozenset[PartialDate]
         moved = {_next_weekday(r.whole, weekday_number(qualifier.group("weekday")), back) for r in readings if r.whole}
         if moved:
             return DateMention(qualifier.start(), match.end(), frozenset(PartialDate.of(d) for d in moved))
-    what = qualifier.group("what").lower()
-    if what in ("day", "night") and side != "of":
+    unit = qualifier.group("what").lower()
+    if unit in ("day", "night") and side != "of":
         step = timedelta(days=-1 if side in ("before", "prior to") else 1)
         return DateMention(
             qualifier.start(), match.end(), frozenset(PartialDate.of(r.whole + step) for r in readings if r.whole)
         )
-    around = f"{what} {side}"
+    around = f"{unit} {side}"
     return DateMention(
         qualifier.start(), match.end(), frozenset(PartialDate(r.year, r.month, r.day, around) for r in readings)
     )

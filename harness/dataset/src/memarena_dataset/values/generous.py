@@ -107,11 +107,11 @@ def _digital(text: str) -> str:
 
 
 def _numbers(text: str) -> Iterator[float]:
-    rest = text
+    without_words = text
     for start, end, numbers in numbers_of_words(text):
         yield from (float(number) for number in numbers)
-        rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
-    yield from (_value(match.group()) for match in _DIGITS.finditer(rest))
+        without_words = f"{without_words[:start]}{' ' * (end - start)}{without_words[end:]}"
+    yield from (_value(match.group()) for match in _DIGITS.finditer(without_words))
 
 
 def _value(digits: str) -> float:

@@ -299,18 +299,18 @@ def _moved(text: str, match: re.Match[str], base: Period) -> Period:
     moved = _MOVED.search(text[: match.start()])
     if moved is None:
         return base
-    what, side, count = moved.group("what").lower(), moved.group("side").lower(), (moved.group("count") or "").lower()
+    unit, side, count = moved.group("what").lower(), moved.group("side").lower(), (moved.group("count") or "").lower()
     back = side not in ("after", "following", "of")
     anchor = base.first if back else base.last
     if side == "of":
-        days = _around(what, base)
+        days = _around(unit, base)
     elif count.startswith(("a few", "some", "several", "a couple")):
-        days = _few(what, anchor, back)
+        days = _few(unit, anchor, back)
     else:
-        days = _counted(what, int(count) if count.isdigit() else 1, anchor, back, exact=count.isdigit())
+        days = _counted(unit, int(count) if count.isdigit() else 1, anchor, back, exact=count.isdigit())
     if days is None:
         return base
-    relation = f"{count} {what} {side}".strip()
+    relation = f"{count} {unit} {side}".strip()
     vague = days[0] != days[1]
     return replace(
         base, first=days[0], last=days[1], start=moved.start(), vague=vague, relation=relation, anchor=anchor
