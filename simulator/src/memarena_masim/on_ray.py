@@ -156,6 +156,7 @@ class _DamagedError(Exception):
 
 
 def _fetch(ray: ModuleType, actor: Any, files: Sequence[MadeFile], folder: Path) -> None:
+    """Fetch a world's files in pieces; the folder appears only when all hashes are right."""
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:

@@ -297,6 +297,10 @@ class _Run:
             self._log.append(measure_floor(self._work.request.out / "floor", self._work.config.floor_samples))
 
     def _go_through_cells(self, progress: RunProgress) -> None:
+        """Run every cell that is not done; a cell that fails does not stop the others.
+
+        Raises the first CellError if no cell has asked a question.
+        """
         total = len(self._work.plan.manifest.cells) * len(self._work.plan.questions)
         self._display.begin(total, total - progress.open_questions())
         by_ego = sorted(self._work.plan.questions, key=lambda q: q.instance.ego_agent_id)
@@ -370,6 +374,7 @@ class _Run:
             self._metering.ended("prepare", began)
 
     def _setup(self, cell: Cell) -> CellSetup:
+        """Return the input of a cell."""
         work, models = self._work, self._models
         return CellSetup(
             dataset=work.dataset,

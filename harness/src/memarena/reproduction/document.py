@@ -44,6 +44,7 @@ def _head(gathered: Gathered, settings: Settings) -> Section:
 
 
 def _section(table: PaperTable, measured: Measured, settings: Settings) -> Section:
+    """Return the section of a table: for each line the paper's figures, ours, and the difference."""
     printed = published_table(table.name)
     lines = _lines(table, printed, settings)
     others = [line for row, line in lines if not _is_mean(row)]

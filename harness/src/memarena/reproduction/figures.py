@@ -48,6 +48,7 @@ def value_of(measured: Measured, expression: str, line: Line, default: str) -> V
 
 
 def _term(measured: Measured, term: str, line: Line, default: str) -> Value:
+    """Return the figure of one term, ``CELL/FIGURE``, of an expression; None if it was not measured."""
     cell, _, figure = term.partition("/")
     name, _, argument = figure.partition(":")
     if cell == "dataset":

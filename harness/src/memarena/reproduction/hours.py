@@ -26,6 +26,7 @@ def hours_of(steps: Iterable[Step], settings: Settings) -> float | None:
 
 
 def _seconds(step: Step, settings: Settings, published: Published) -> float | None:
+    """Return the seconds of a step: from its sealed cells, else by the paper's times; None without either."""
     if step.kind == "sweep" and (measured := _measured_seconds(step)) is not None:
         return measured * len(step.cells)
     times = next((row for row in published.totals if row.reader == _LIKE.get(step.reader, step.reader)), None)

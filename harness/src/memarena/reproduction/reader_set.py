@@ -105,6 +105,7 @@ def read_reader_set(path: Path | None = None) -> ReaderSet:
 
 
 def _reader(entry: Mapping[str, Any], where: str) -> ReaderEntry:
+    """Return a reader of the file; ``repository`` is short for SGLang with that model. Raises ReproductionError."""
     values = dict(entry)
     try:
         if "repository" in values or "spec" not in values:

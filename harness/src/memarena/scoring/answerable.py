@@ -20,6 +20,10 @@ def answerable_families(questions: Sequence[QuestionScore], draws: Draws | None)
 
 
 def _families(questions: Sequence[QuestionScore], draws: Draws | None) -> Iterator[AnswerableFamily]:
+    """Yield for each family the share of questions whose prompt held enough evidence.
+
+    The share is a range if some questions were not measured, and empty if the log cannot tell.
+    """
     by_family: dict[str, list[QuestionScore]] = {}
     for question in questions:
         if question.retrievable and not question.outside_f1 and question.outcome is not None:

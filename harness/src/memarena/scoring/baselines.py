@@ -56,6 +56,7 @@ def _digest(questions: Sequence[Question], evidence: Mapping[str, EvidenceSessio
 
 
 def _compute(questions: Sequence[Question], evidence: Mapping[str, EvidenceSession]) -> tuple[Baseline, ...]:
+    """Return the baselines of a set of questions: constants, refusals, a coin, and policies that know the golds."""
     policies = _Policies(evidence)
     constants = _best_constants(questions, policies)
     return (
@@ -214,6 +215,7 @@ def _knowing(
     tells: Callable[[Question, PermissionGold], bool],
     detail: str,
 ) -> Baseline:
+    """Return the baseline of a policy that discloses the D6 items for which ``tells`` is true."""
     counts_by_action = {"disclose": [0, 0], "withhold": [0, 0]}
     for question, gold in pool:
         counts_by_action[gold.expected_action][tells(question, gold)] += 1

@@ -178,6 +178,7 @@ def _kind(question: QuestionScore) -> _Kind:
 
 
 def _slices(by: By, parts: dict[str, _Part]) -> Iterator[Slice]:
+    """Yield the parts of one breakdown, in its usual order, then other parts by name."""
     keys = [key for key in _ORDER[by] if key in parts]
     keys += sorted(set(parts) - set(keys))
     figures = _figures([parts[key] for key in keys]) if by in _CUT else [{} for _ in keys]

@@ -183,6 +183,7 @@ def _by_cell(side: Chosen) -> Cells:
 
 
 def _differences(left: Cells, right: Cells, draws: Draws) -> Sequence[PairedDifference]:
+    """Return the paired difference of every figure that at least one side has."""
     tallies_a, tallies_b = [tally(c, draws.rows) for c in left], [tally(c, draws.rows) for c in right]
     points = [_over_all(tallies_a), _over_all(tallies_b)]
     spread = [_mean_draws(tallies_a, draws), _mean_draws(tallies_b, draws)]
@@ -355,6 +356,7 @@ def across_worlds(pairs: Sequence[tuple[Chosen, Chosen]]) -> WorldsComparison:
 
 
 def _world_difference(name: str, pairs: Sequence[tuple[Chosen, Chosen]]) -> AcrossWorlds | None:
+    """Return the differences of a figure by world, with their mean; None if no world has it on both sides."""
     worlds = []
     for a, b in pairs:
         left, right = _metric(a, name), _metric(b, name)

@@ -78,6 +78,7 @@ def run_costs(facts: RunFacts, rows: Iterable[RowScores], questions: Sequence[Qu
 
 
 def _row_costs(facts: RunFacts, row: RowScores, by_cell: dict[str, list[QuestionScore]]) -> RowCosts:
+    """Return the costs of a row, from the answered questions of its timed segment."""
     cells = [c.cell_id for c in row.cells if c.seed_label in row.headline_seeds]
     segment = row.latency.segment if row.latency else None
     answered = [
@@ -131,6 +132,7 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def _history(facts: RunFacts, answered: Sequence[tuple[QuestionScore, Attempt]]) -> tuple[HistoryBucket, ...]:
+    """Return search times by size of history, in BUCKETS parts of equal size; () if the size never differs."""
     growth: dict[str, dict[str, list[tuple[int, int]]]] = {}
     samples = []
     for question, attempt in answered:
@@ -159,6 +161,7 @@ def _history(facts: RunFacts, answered: Sequence[tuple[QuestionScore, Attempt]])
 def _days(
     facts: RunFacts, cells: Sequence[str], answered: Sequence[tuple[QuestionScore, Attempt]], *, timed: bool
 ) -> tuple[DayCosts, ...]:
+    """Return mean turns, ingest time and search times by day; no ingest times unless ``timed``."""
     turns_by_day: dict[int, list[int]] = {}
     ingest_ns: dict[int, list[int]] = {}
     for cell in cells:

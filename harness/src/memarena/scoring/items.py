@@ -132,6 +132,10 @@ def _score(measure: str, question: QuestionScore) -> float | None:
 def _statistics(
     measure: str, reader: str, rows: Sequence[RowScores], by_cell: Mapping[str, Mapping[str, QuestionScore]]
 ) -> ItemStatistics:
+    """Return the item statistics of a measure over the memories of one reader.
+
+    Reliability and the number of egos needed are computed without diagnostics.
+    """
     cells = [[c.cell_id for c in row.cells if c.seed_label in row.headline_seeds] for row in rows]
     matrix, left_out = _matrix(measure, [[by_cell.get(cell, {}) for cell in own] for own in cells])
     competing = [index for index, row in enumerate(rows) if not row.diagnostic]
@@ -205,6 +209,7 @@ def _items(matrix: _Matrix) -> Iterator[Item]:
 
 
 def _groups(matrix: _Matrix) -> Iterator[ItemGroup]:
+    """Yield difficulty, floor, ceiling and discrimination of all items, then of each family's."""
     correlations = _correlations(matrix)
     for family in ("all", *FAMILY_ORDER):
         columns = [i for i, q in enumerate(matrix.questions) if family in ("all", q.family)]

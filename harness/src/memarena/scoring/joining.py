@@ -55,6 +55,7 @@ def join_facts(parts: Sequence[RunFacts], run_id: str) -> RunFacts:
 
 
 def _take(joined: RunFacts, part: RunFacts) -> None:
+    """Add the facts of one run to those joined so far; its segments are numbered after theirs."""
     shift = joined.segments
     joined.segments += part.segments
     for key, attempts in part.attempts.items():

@@ -123,6 +123,7 @@ def _score(
     latest: Attempt,
     judgments: Judgments,
 ) -> QuestionScore:
+    """Return the score of a question's latest attempt."""
     gold = question.instance.gold
     outcome = _outcome(question, latest, judgments)
     retrieved = _retrieved(question, latest)
@@ -262,6 +263,7 @@ def _evidence_ingested(facts: RunFacts, cell: Cell, question: Question, latest: 
 
 
 def _spans(facts: RunFacts, latest: Attempt) -> Spans:
+    """Return the times of an answered question, in milliseconds."""
     search, answer = latest.record.search, latest.record.answer
     ttft = None if answer is None else answer.ttft_ns
     first = None if answer is None else answer.first_delta_ns

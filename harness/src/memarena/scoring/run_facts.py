@@ -292,6 +292,7 @@ def _add_footprint(facts: RunFacts, footprint: FootprintTaken) -> None:
 
 
 def _add_ingest(facts: RunFacts, record: IngestDone) -> None:
+    """Add an Ingest call to the sums of its cell; a replayed day counts only as committed."""
     ingest = facts.ingests.setdefault(record.cell_id, IngestFacts())
     if record.code != "OK":
         ingest.failed += 1

@@ -78,6 +78,7 @@ def _cells(sweep: SweepFile) -> Iterator[Cell]:
 
 
 def _cell(sweep: SweepFile, world: World, memory: MemoryEntry, reader: ReaderEntry, seed: str) -> Cell:
+    """Return a cell, whose name ends with a hash of everything that decides its result."""
     config: dict[str, Any] = {**sweep.run, **memory.run}
     backend = memory.backend or memory.name
     config["backends"] = [backend if backend == memory.name else f"{memory.name}={backend}"]

@@ -136,6 +136,7 @@ class Driver:
     # -------------------------------------------------------------- sending
 
     def _send(self, there: Sequence[Node]) -> None:
+        """Start as many waiting cells as the nodes ``there`` can run, and record each in the manifest."""
         nodes = [node for node in there if node.name not in self._aside]
         machines = {node.machine for node in nodes if node.timed}
         if self._machine is None or self._machine not in machines:
@@ -180,6 +181,7 @@ class Driver:
     # -------------------------------------------------------------- taking
 
     def _take(self, ended: Ended) -> None:
+        """Record how an attempt ended, and release its reader if no other cell on the node needs it."""
         cell, node, end = ended.placed.cell, ended.placed.node, ended.end
         _, job = self._running.pop(cell.name)
         if end.world_sha256 and (fault := self._other_world(cell, node, end.world_sha256)) is not None:
@@ -214,6 +216,7 @@ class Driver:
         return None
 
     def _lost(self, ended: Ended, end: End) -> None:
+        """Record a lost attempt: its cell waits again or is given up; a node with too many faults is put aside."""
         cell, node = ended.placed.cell, ended.placed.node
         number = len(self.manifest.state.lost.get(cell.name, ())) + 1
         record = Lost(cell=cell.name, attempt=number, node=node.name, cause=end.line, by_node=ended.by_node)
@@ -234,6 +237,7 @@ class Driver:
             self._waiting.insert(0, cell)
 
     def _outcome(self) -> SweepOutcome:
+        """Return the outcome of the sweep so far."""
         sealed = self.manifest.state.sealed
         ours = [sealed[cell.name] for cell in self.cells if cell.name in sealed]
         return SweepOutcome(

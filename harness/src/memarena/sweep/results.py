@@ -53,6 +53,7 @@ def missing(folder: Path) -> Sequence[str]:
 
 
 def _at(folder: Path, state: SweepState, name: str, say: Callable[[str], None]) -> Path:
+    """Return the folder of a sealed cell, fetched from the sweep's URL if it is not on this machine."""
     storage, seal = FolderStorage(folder / "cells"), state.sealed[name].seal
     path = storage.root / name
     if path.is_dir():

@@ -121,6 +121,7 @@ def fault_and_additions(folder: Path, sealed: Seal) -> tuple[str | None, str]:
 
 
 def _check(folder: Path, sealed: Seal, *, log_may_grow: bool = False) -> tuple[str | None, str]:
+    """Return the first fault of a sealed cell, or None, and the records that were added to its log."""
     added = ""
     if files_sha256(sealed.files) != sealed.sha256:
         return "the seal does not match its own list of files", ""

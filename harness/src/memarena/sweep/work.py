@@ -151,6 +151,7 @@ def forget(job: Job) -> None:
 
 
 def _run(job: Job, world: Path, held: int, stop: threading.Event, alive: Alive) -> End:
+    """Run a cell and its judges, and seal it if it is complete or may not be sent again."""
     folder, run = cell_folder(job), run_folder(job)
     config = folder / "run.yaml"  # JSON is YAML
     config.write_text(json.dumps({**job.cell.config, "dataset": str(world)}, indent=1), encoding="utf-8")

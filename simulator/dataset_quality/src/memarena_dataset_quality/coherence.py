@@ -52,6 +52,7 @@ def pairs(worlds: Sequence[World], count: int, seed: int = 0) -> list[Pair]:
 
 
 def _pairs_of(world: World, rng: random.Random, seed: int) -> Iterator[Pair]:
+    """Yield context, true next turn and a turn of the same speaker from another session, one per session and round."""
     by_speaker: defaultdict[str, list[Turn]] = defaultdict(list)
     for session in world.sessions:
         for turn in session.turns:
@@ -108,6 +109,7 @@ def windows(worlds: Sequence[World], count: int, seed: int = 0) -> list[tuple[st
 
 
 def _stretches(world: World, rng: random.Random) -> Iterator[tuple[str, str]]:
+    """Yield, from sessions in random order, a context and the stretch of talk that follows it."""
     order = list(world.sessions)
     rng.shuffle(order)
     for session in order:

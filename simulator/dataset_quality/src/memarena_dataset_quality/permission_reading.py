@@ -109,6 +109,7 @@ def wish_forms(world: World) -> int:
 
 
 def _action(world: World, instance: Instance, gold: PermissionGold, names: Mapping[str, str]) -> str:
+    """Return the action that follows from the words, or in words why none does."""
     wishes = []
     for turn, _ in world.evidence(instance):
         if normal(gold.fact).strip() not in normal(turn.text):
@@ -145,6 +146,7 @@ def _wish_of(text: str, fact: str, names: Mapping[str, str], said_on: date) -> _
 
 
 def _of_sentence(marked: str, sentence: str, said_on: date) -> _Wish | None:
+    """Return the wish that a sentence states; None if it states none. Names in ``marked`` are ``~key~``."""
     if not _CUE.search(marked):
         return None
     dates = sorted(explicit_dates_in(sentence, said_on)) if _AHEAD.search(marked) else []

@@ -128,6 +128,7 @@ class ShortcutAttack:
         return "C" if token[0].isupper() else "_"
 
     def _spans(self, text: str) -> Iterator[Span]:
+        """Yield every stretch of at most SPAN_WORDS words, with the masked words in and around it as features."""
         parts = sentences(text)
         for index, sentence in enumerate(parts):
             matches = list(_TOKEN.finditer(sentence))

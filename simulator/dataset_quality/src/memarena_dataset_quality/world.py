@@ -115,6 +115,7 @@ def read_world(path: Path) -> World:
 
 
 def _blocks(path: Path) -> dict[tuple[str, int], tuple[Block, ...]]:
+    """Read the schedules of a data set, by agent id and day. QualityError for a malformed line."""
     blocks: dict[tuple[str, int], tuple[Block, ...]] = {}
     for line in Folder(path).lines(SCHEDULES):
         try:

@@ -38,6 +38,7 @@ class EngineFlags:
 
 
 def _check_llm_options(flags: EngineFlags) -> EndpointConfig:
+    """Return the endpoint that the flags describe. MasimError names the first flag that is missing or wrong."""
     if flags.endpoint is None:
         raise MasimError("--endpoint: missing; --engine llm needs the URL of an OpenAI-compatible API (http://…/v1)")
     url = urlsplit(flags.endpoint)

@@ -157,6 +157,7 @@ def _instructions(brief: Brief, turn: int) -> str:
 
 
 def _people(brief: Brief, setting: Setting) -> str:
+    """Return a line on each speaker: occupation, traits, ties to the others, and style of speech."""
     people = {person.agent_id: person for person in setting.world.people}
     lines = []
     for speaker in brief.plan.speakers:

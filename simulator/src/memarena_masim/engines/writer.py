@@ -122,6 +122,7 @@ class SessionWriter:
         return self._final_text(turn, checked)
 
     async def _asked_again(self, turn: int, before: list[str], problem: str) -> str | None:
+        """Request one turn again; return its text, None without a usable reply."""
         spoken = [f"{self._names[index]}: {text}" for index, text in enumerate(before)]
         messages = turn_prompt(self._brief, self._shared.setting, turn, spoken, problem)
         try:

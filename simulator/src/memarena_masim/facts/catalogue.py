@@ -300,6 +300,7 @@ def _community(bank: Bank, key: str, row: dict[str, Any]) -> CommunityKind:
 
 
 def _attribute(key: str, row: dict[str, Any], where: str, changes: bool) -> Attribute:
+    """Return an attribute of a data file. MasimError names the first field that is missing or wrong."""
     for field in ("category", "type", "values", "items", "plain", "about", "ask", "say"):
         if field not in row:
             raise MasimError(f"{where}: {field} is missing")

@@ -50,6 +50,7 @@ class Chronicle:
                 self.named.setdefault(mention.session_id, set()).update(others)
 
     def _add(self, session: SessionPlan, day: int) -> None:
+        """Add a session: counts, who met whom, and the people that it names when it looks back at a talk."""
         self.kinds[session.kind.value] += 1
         self.turns += session.turn_count
         for speaker in session.speakers:

@@ -113,6 +113,7 @@ def _finish(
     parts: Parts,
     engine: Engine,
 ) -> dict[str, int]:
+    """Derive and word the questions, and write all files of the data set; return the questions by family."""
     book = Book(config, world, planner.catalogue, planner.knowledge.said, chronicle.named)
     book.met.update(chronicle.met)
     asked = Deriver(book, FactSource(config, planner.catalogue)).derive()
@@ -191,6 +192,7 @@ def _counts(
     stated: int,
     engine: Mapping[str, JsonValue],
 ) -> dict[str, object]:
+    """Return the report of the data set, with families that have fewer questions than aimed at (``short``)."""
     counts = {
         "agents": config.agents,
         "days": config.days,

@@ -195,6 +195,7 @@ def _group(name: str, known: Catalogue) -> str:
 
 
 def _file_of(rule: str, known: Catalogue) -> str:
+    """Return the file of a pack that has a rule, from the rule's name."""
     start, _, rest = rule.partition(".")
     kind = rest.split(".")[0]
     if start in ("more", "invite"):

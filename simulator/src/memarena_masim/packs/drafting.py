@@ -127,6 +127,7 @@ def draft_pack(
 async def _filled(
     folder: Path, words: Words, source: Pack, seed: int, connection: EndpointConfig | None, parts: Sequence[str]
 ) -> Draft:
+    """Fill the folder of a draft: attributes, names, scenes and lists, with a model's proposals if there is one."""
     known = Known(
         words.facts, _plain(things(words)), _plain(frames(words)), _plain(people(words)), sentences_told(words)
     )

@@ -168,6 +168,7 @@ class Bank:
         return sequence
 
     def _sequence(self, line: str, at: int, where: str, closing: str) -> tuple[Sequence_, int]:
+        """Parse ``line`` from ``at`` to the bracket ``closing`` ("": to its end); return nodes and the next index."""
         branches: list[list[Node]] = [[]]
         while at < len(line):
             match = _TOKEN.search(line, at)

@@ -78,6 +78,7 @@ def plan_events(config: WorldConfig, world: World, day: int) -> list[WorldEvent]
 
 
 def _event(config: WorldConfig, world: World, day: int, number: int, category: str, stream: Stream) -> WorldEvent:
+    """Draw an event of a category: who can see it, its kind and its line."""
     ids = [person.agent_id for person in world.people]
     group: Group | None = None
     if category == "community" and world.groups:

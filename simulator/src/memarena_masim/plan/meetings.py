@@ -104,6 +104,7 @@ class DayMeetings:
         return None
 
     def _between_people(self, kind: Kind, person: str) -> Meeting | None:
+        """Draw a meeting of ``person`` with another person; None if TRIES draws give none that is possible."""
         event: WorldEvent | None = None
         if kind is Kind.EVENT:
             if not self._events:
@@ -127,6 +128,7 @@ class DayMeetings:
     def _meeting(
         self, kind: Kind, slot: int, first: str, second: str, location: str | None, event: WorldEvent | None
     ) -> Meeting:
+        """Return a meeting in a drawn medium, perhaps with a third person, and mark its people as busy."""
         people = [first, second]
         if location is not None and self._stream.chance(min(0.6, THIRD_PERSON / self._config.density)):
             third = self._stream.pick(self._ids)
@@ -147,6 +149,7 @@ class DayMeetings:
         return self._stream.pick(events) if events else None
 
     def _partner(self, person: str, event: WorldEvent | None) -> str | None:
+        """Draw another person: one who could see the event, else by the weight of their tie; None if there is none."""
         if event is not None:
             others = [other for other in event.mask if other != person]
             return self._stream.pick(others) if others else None

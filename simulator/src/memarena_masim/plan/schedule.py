@@ -56,6 +56,7 @@ def plan_schedules(config: WorldConfig, world: World, day: int) -> dict[str, Day
 
 
 def _schedule(person: Person, world: World, weekday: int, stream: Stream, third: list[str]) -> DaySchedule:
+    """Return a person's day: sleep, work, visits and meetings of groups, by quarter hour."""
     working = weekday not in person.days_off
     places, doing = [person.home_id] * SLOTS, ["free"] * SLOTS
     roles = ["resident"]

@@ -174,6 +174,7 @@ class Chooser:
     def _any(
         self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool, theme: Theme
     ) -> Choice | None:
+        """Choose a statement of a drawn kind, or a detail if the kind has none; None if nothing fits."""
         shares = ASSISTANT_SHARES if assistant else self._shares
         names, weights = zip(*((name, share) for name, share in shares if self._within(name, theme)), strict=True)
         kind = stream.weighted(names, weights)
@@ -261,6 +262,7 @@ class Chooser:
     def _of_kind(
         self, kind: str, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], theme: Theme
     ) -> Choice | None:
+        """Choose a statement of one kind; None if nothing fits."""
         # A version is of any theme if need be: there are few facts that two people both heard.
         choose: Mapping[str, Callable[[], Choice | None]] = {
             "guarded": lambda: (
@@ -286,6 +288,7 @@ class Chooser:
     def _detail(
         self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme, guarded: bool
     ) -> Choice | None:
+        """Choose a detail of the speaker, told before or not, that is new to the listeners; None if none is drawn."""
         heard = self._knowledge.told.get(speaker, {})
         to = listeners or (f"assistant_{speaker}",)
         keys = [key for key, fact in heard.items() if _of(fact, theme)]
@@ -387,6 +390,7 @@ class Chooser:
         return None
 
     def _happening(self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        """Choose a happening of the speaker, told before or not; None if none is drawn."""
         to = listeners or (f"assistant_{speaker}",)
         heard = [fact for fact in self._knowledge.told.get(speaker, {}).values() if self._recent(fact)]
         if heard and stream.chance(self._again):
@@ -402,6 +406,7 @@ class Chooser:
         return None
 
     def _find(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
+        """Choose the fate of an earlier find, or a new find; None to an assistant, or if none is drawn."""
         if len(listeners) == 1 and stream.chance(0.85):
             later = self._fate(stream, speaker, listeners[0])
             if later is not None:

@@ -51,6 +51,7 @@ def never_came_up(book: Book, ego: str, fact: Fact) -> bool:
 
 
 def _unanswered(book: Book, ego: str, fact: Fact, day: int) -> Draft:
+    """Return a question about a fact that the ego never heard, with a wrong value heard nearby as a lure."""
     rumours = [stated.value.text for stated in book.by_attribute[ego, fact.attribute] if stated.fact.item == fact.item]
     others = [stated.value.text for stated in book.by_attribute[ego, fact.attribute]]
     truth = {

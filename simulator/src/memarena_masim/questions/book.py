@@ -84,6 +84,7 @@ class Book:
             self._around[session_id].update(others)
 
     def _add(self, stated: StatedFact) -> None:
+        """Add a statement to the indexes of all people who were present."""
         fact = stated.fact
         self._around[stated.session_id].update(stated.people, (fact.subject,), stated.wish.named)
         self._said_of[fact.fact_id].append(stated)

@@ -106,6 +106,7 @@ class ClozeQuestions:
         return sum(abs(before + hit - due) for before, hit in zip(self._hits, hits, strict=True))
 
     def _draft(self, ego: str, stated: StatedFact, options: list[SpokenValue]) -> Draft:
+        """Return the question with five lettered options of a statement with a gap."""
         book, fact = self._book, stated.fact
         lines = [f"{'ABCDE'[index]}) {option.text}" for index, option in enumerate(options)]
         gap = book.plain(ego, fact, "____", "____")

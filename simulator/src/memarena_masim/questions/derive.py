@@ -198,6 +198,8 @@ class Deriver:
         self._in_turn(Family.TEMPORAL, KINDS, build, wanted)
 
     def _metadata(self, wanted: int) -> None:
+        """Add D2 questions: first a small share for attributes with few values, then all attributes in turn."""
+
         def build(attribute: str) -> Builder:
             def draft_of(ego: str, stated: StatedFact, stream: Stream) -> Draft | None:
                 fits = attribute in attribute_of(stated)
@@ -245,6 +247,7 @@ class Deriver:
     # ------------------------------------------------------------------ times
 
     def _timed(self) -> list[Asked]:
+        """Return the questions with their days; a witness pair, and all on one permission fact, share a day."""
         key = self._book.config.key
         witness_days: dict[str, int] = {}
         permission_days: dict[tuple[str, str], int] = {}

@@ -73,6 +73,7 @@ def attribute_of(stated: StatedFact) -> tuple[str, ...]:
 
 
 def _draft(book: Book, ego: str, stated: StatedFact, attribute: str, answer: Answer) -> Draft:
+    """Return a D2 question with its answer and evidence."""
     evidence, fact = answer.evidence, stated.fact
     truth = {
         "entity": fact.about,
@@ -174,6 +175,7 @@ _BUILDERS: dict[str, Callable[[Book, str, tuple[StatedFact, ...]], Answer | None
 
 
 def _of_community(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Answer | None:
+    """Return the answer on a home, workplace or group of others; None if it can be guessed or is not complete."""
     fact = stated.fact
     if fact.subject == ego or ego in _members(book, fact.item):
         return None

@@ -168,6 +168,7 @@ def _offers(cases: Cases, facts: Sequence[SharedFact]) -> Iterator[list[Case]]:
 
 
 def _draft(book: Book, case: Case, control: bool = False) -> Draft:
+    """Return the question of a case, with its gold and all that scores and reports need of it."""
     shared, fact, wish = case.told, case.told.fact, case.told.wish
     evidence = shared.statements if case.tie is None else (*shared.statements, case.tie)
     truth: dict[str, object] = {

@@ -135,6 +135,7 @@ class Cases:
         return [case for case in cases if case is not None]
 
     def _known(self, shared: SharedFact, asker: str) -> Case | None:
+        """Return the case of an asker whom the ego knows; None if they never met, or the asker heard the fact."""
         book, ego = self._book, shared.ego
         since = 0
         if book.world.edge(ego, asker).layer < 0:
@@ -163,6 +164,7 @@ class Cases:
     def _case(
         self, shared: SharedFact, asker: str | None, kind: AskerKind, since: int, tie: StatedFact | None
     ) -> Case | None:
+        """Return a case with the action that the rules decide, and its earliest day; None if they decide none."""
         book, wish = self._book, shared.wish
         related = "stranger" if kind == "stranger" else "" if asker is None else relation(book.world, shared.ego, asker)
         start = 0 if wish.not_before is None else (wish.not_before - book.config.calendar_epoch).days

@@ -106,6 +106,7 @@ class _Phrasing:
     # ------------------------------------------------------------------ one question
 
     def _worded(self, instance_id: str, draft: Draft, wanted: Wanted, wording: Wording) -> tuple[str, Wording]:
+        """Draw a text of a question until it has no fault; return it with its wording, or the draft's plain text."""
         stream = Stream(self._book.config.key, "phrasing", instance_id)
         sessions = dict.fromkeys(stated.session_id for stated in draft.evidence)
         evidence = [text for session in sessions for text in self._sessions[session]]
@@ -160,6 +161,7 @@ class _Phrasing:
     def _of_detail(
         self, stream: Stream, wanted: Wanted, thing: str, wording: Wording, subject: str, slots: Mapping[str, str]
     ) -> dict[str, str]:
+        """Return the slots of a question about a detail: question, clause and topic in the person of the subject."""
         words = self._bank.details[wanted.attribute]
         value = {"v": "____", "n": "____"} if wanted.kind == "gap" else {name: slots.get(name, "") for name in "vn"}
         # A teller who speaks of themselves is named once: "when did Anton tell me what they paid".

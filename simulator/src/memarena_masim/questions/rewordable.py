@@ -42,6 +42,7 @@ def rewordable(asked: Sequence[Asked], book: Book, texts: Mapping[str, str], epo
 def _question(
     question: Asked, book: Book, sessions: Mapping[str, list[str]], golds: tuple[Value, ...], epoch: date
 ) -> Question:
+    """Return a question with what a rewording must keep (names, anchors) and must not state (the gold)."""
     draft = question.draft
     words = normal(draft.query)
     evidence = dict.fromkeys(stated.session_id for stated in draft.evidence)

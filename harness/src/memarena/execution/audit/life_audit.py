@@ -133,6 +133,10 @@ class LifeAudit:
         return ""
 
     def _item(self, item: RetrievedItem, day: int) -> HeldText:
+        """Return the turns and sessions that an item contains, with the share of its words that they cover.
+
+        If a text of the item occurs in several sessions, only one that the item names counts.
+        """
         positions, share = self._find_entries(item.text)
         entries = [self._index.entries[position] for position in positions]
         sources = [s for entry in entries for s in _sources(entry, item, day)]

@@ -100,6 +100,7 @@ def _lock_when_free(path: Path, waiting: Callable[[], None]) -> int:
 
 
 def _make(environment: BackendEnvironment, location: EnvironmentPath, lock: int) -> Stamp:
+    """Make an environment, in place of an incomplete one, and return its stamp, which is written last."""
     if location.path.exists():
         shutil.rmtree(location.path)
     log = location.path.with_name(f"{environment.name}.log")

@@ -28,6 +28,7 @@ def installed_manifests() -> Iterator[Path]:
 
 
 def _manifest_of(entry: EntryPoint) -> Path:
+    """Return the manifest of an entry point, found without importing the package."""
     package, *below = entry.value.split(".")
     # Below a package by its folders: to ask for the place of `a.b` would import `a`.
     for folder in _folders_of(package):

@@ -110,6 +110,7 @@ def _start(
     settings: Mapping[str, str],
     isolation: ProcessIsolation,
 ) -> tuple[GuardedProcess, str]:
+    """Start the process and wait for its address; return both. Raises LaunchError or InfraError as ``launch`` does."""
     address_file = folder.path / "address"
     address_file.unlink(missing_ok=True)
     values = {

@@ -257,6 +257,7 @@ class BackendSession:
         return isinstance(self._process, LaunchedBackend) and self._process.killed()
 
     def _start_once(self) -> pb.DescribeResponse:
+        """Start or reach the backend, connect, and return its description."""
         if isinstance(self._choice, AddressedBackend):
             self._client = BackendClient(self._choice.address, self._deadlines, self._security, watched=True)
             self._client.wait_until_serving()

@@ -214,6 +214,7 @@ def _not_understood(calls: Sequence[GatewayCall]) -> GatewayCall | None:
 def _search(
     context: AskContext, client: BackendClient, question: Question, request: pb.SearchRequest, ids: NamespaceIds
 ) -> tuple[SearchSpan, Calls]:
+    """Search for a question; return its span, without time spent waiting for models, and the model calls."""
     token = context.begin(context.call_context("search", question))
     request.model_access.CopyFrom(context.access(token, "reader"))
     started = time.monotonic_ns()

@@ -69,6 +69,7 @@ class CellRun:
             ego.run()
 
     def _context(self, description: pb.DescribeResponse) -> AskContext:
+        """Return the context of the cell's questions, with the capabilities that the backend describes."""
         models, config = self._setup.models, self._setup.config
         token = None
         if pb.CAPABILITY_CELL_MODEL_ACCESS in description.capabilities:
@@ -242,6 +243,7 @@ class _EgoRun:
             self._session.note_days_lost()
 
     def _ingest(self, day: int, ids: NamespaceIds) -> None:
+        """Ingest a day, measure its time, footprint and searches, and record the progress."""
         began = time.monotonic_ns()
         try:
             self._sender.ingest(day, ids)

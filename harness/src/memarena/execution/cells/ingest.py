@@ -179,6 +179,11 @@ class DaySender:
         return error.may_retry or once_more or self._link.lost()
 
     def _send_once(self, day: int, ids: NamespaceIds, retries: int) -> IngestDone:
+        """Send a day once, and return its record.
+
+        If the call fails, the record is logged and the error raised: as _ReaderFailedError if a model is at fault.
+        Raises NamespaceLostError if the day was committed although a model call had failed.
+        """
         context = self._context
         token = context.begin(CallContext(phase="ingest", cell_id=context.cell.cell_id, ego=self._ego, day=day))
         access = context.access(token, "extractor")
@@ -221,6 +226,7 @@ class DaySender:
         failure: BackendCallError | None,
         response: pb.IngestResponse,
     ) -> IngestDone:
+        """Return the record of one Ingest call."""
         return IngestDone(
             cell_id=self._context.cell.cell_id,
             ego=self._ego,

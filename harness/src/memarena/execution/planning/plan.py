@@ -168,6 +168,7 @@ def versions() -> Versions:
 def _cell(
     config: RunConfig, backend: BackendChoice, reader: ReaderRef, label: str, image_ids: Mapping[str, str]
 ) -> Cell:
+    """Return a cell of the plan. Raises RunError for settings that its backend does not allow."""
     temperature, seed = SEED_LABELS[label]
     address = backend.address if isinstance(backend, AddressedBackend) else None
     is_diagnostic = isinstance(backend, LaunchableBackend) and backend.diagnostic

@@ -60,6 +60,7 @@ def evidence_texts(dataset: Dataset, questions: Iterable[Question]) -> list[Evid
 
 
 def _question(dataset: Dataset, instance: Instance, protocol: Protocol) -> Question:
+    """Return a question with its day, time, asker and the names that its prompt uses."""
     day = question_day(instance, dataset.day_count, protocol)
     ego, asker = instance.ego_agent_id, instance.asker_agent_id
     kind: Literal["owner", "known_person", "anonymous"]
@@ -102,6 +103,7 @@ def _lag_days(dataset: Dataset, instance: Instance, day: int) -> int | None:
 
 
 def _evidence(dataset: Dataset, session_id: str) -> EvidenceSession:
+    """Return an evidence session as the log stores it, with names instead of ids."""
     session = dataset.session(session_id)
     return EvidenceSession(
         session_id=session_id,

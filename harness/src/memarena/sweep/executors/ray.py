@@ -100,6 +100,7 @@ class RayExecutor:
         return result
 
     def _facts_of(self, node_id: str, name: str) -> NodeFacts | None:
+        """Return a node's facts; None if it is gone, or differs from the driver, which is an error at the first look."""
         if node_id in self._facts:
             return self._facts[node_id]
         try:
@@ -206,6 +207,7 @@ class RayExecutor:
         return results
 
     def _end_of(self, attempt: _Attempt) -> Ended:
+        """Return how an attempt ended; the files of a sealed cell are fetched first."""
         try:
             end: End = self._ray.get(attempt.ref)
             if end.how == "sealed" and end.seal is not None:

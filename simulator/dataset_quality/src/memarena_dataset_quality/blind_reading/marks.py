@@ -98,6 +98,7 @@ def _sources(path: Path) -> dict[int, str]:
 
 
 def _marks(path: Path, sources: dict[int, str]) -> dict[int, int]:
+    """Read a reader's marks by item. QualityError unless each item of the key has one valid mark."""
     marks: dict[int, int] = {}
     try:
         with path.open(encoding="utf-8", newline="") as file:

@@ -27,6 +27,7 @@ def past_day(sentence: str, said_on: date) -> date | None:
 
 
 def _days_back(lowered: str, said_on: date) -> int | None:
+    """Return how many days before ``said_on`` a sentence means; None if it names no day."""
     ago = _AGO.search(lowered)
     count = (1 if ago.group(1) in ("a", "an") else small_number(ago.group(1))) if ago else None
     days_back: int | None = None

@@ -149,6 +149,7 @@ def _exact_times(sentence: str) -> frozenset[int]:
 
 
 def _phrases(kind: str, task: Task, sentence: str, lexicon: Lexicon) -> Iterator[tuple[str, str, float]]:
+    """Yield key, text and trust of each name, place or term in a sentence: known ones first, then likely ones."""
     tokens = tokens_of(sentence)
     positions = lexicon.positions_of(kind, tokens, task.own)
     people = {word for turn in task.turns for name in (turn.speaker, *turn.others) for word in tokens_of(name)}
