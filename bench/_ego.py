@@ -65,6 +65,7 @@ def sealed(frames: Sequence[pb.IngestRequest]) -> list[pb.IngestRequest]:
 
 
 def _session(words: Words, day: int, number: int) -> pb.Session:
+    """Return a session of the owner with another person."""
     start = _START + timedelta(days=day, minutes=30 * number)
     speakers = (_OWNER, _OTHERS[number % len(_OTHERS)])
     return pb.Session(

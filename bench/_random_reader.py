@@ -127,6 +127,7 @@ class Server:
         return web.json_response({**completion, "timings": clock.timings(count)})
 
     async def _stream(self, request: web.BaseRequest, prompt: list[int], count: int) -> web.StreamResponse:
+        """Stream the tokens as events, then usage and timings."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         clock = _Clock()
         opening = wire.sse(wire.chat_chunk(self._model.name, {"role": "assistant", "content": ""}))

@@ -114,6 +114,7 @@ def _families() -> list[Family]:
 
 
 def _question(rng: random.Random, number: int, family: Family) -> _Planned:
+    """Return a question of a family with its gold, its text, a right and a wrong answer."""
     ego = number % EGOS
     name = f"{rng.choice(_FIRST)} {rng.choice(_LAST)}"
     thing, location, other = rng.choice(_THINGS), *rng.sample(_PLACES, 2)
@@ -177,6 +178,7 @@ def _wording(
 def _later_wording(
     family: Family, number: int, names: tuple[str, str, str, str], amount: int
 ) -> tuple[Gold, str, str, str]:
+    """Return gold, text, right and wrong answer of a question; families on trust are in ``_trust_wording``."""
     name, thing, _, _ = names
     if family is Family.COUNTERFACTUAL:
         counter = CounterfactualGold(
@@ -206,6 +208,7 @@ def _later_wording(
 def _trust_wording(
     family: Family, number: int, names: tuple[str, str, str, str], amount: int
 ) -> tuple[Gold, str, str, str]:
+    """Return gold, text, right and wrong answer of a question on trust, or of any other family."""
     name, thing, location, other = names
     if family is Family.CONFABULATION and number % 170 < 104:
         claim = f"It was {amount} euros, as {name} said in {location}."
@@ -317,6 +320,7 @@ def _call(cell: Cell, number: int, question: Question, items: tuple[RetrievedIte
 def _attempt(
     cell: Cell, question: Question, items: tuple[RetrievedItem, ...], answer: str, raw: str, call: GatewayCall
 ) -> QuestionAsked:
+    """Return the record of an answered question."""
     return logs.make_asked(
         cell,
         question,

@@ -81,6 +81,7 @@ def _socket() -> socket.socket:
 
 
 def _watch(port: int, request: bytes, answered: bytes, path: Path) -> None:
+    """Write the time of each request and reply on ``port`` to ``path``, until this process is ended."""
     with _socket() as tap:
         path.with_suffix(".new").write_text(_READY)
         path.with_suffix(".new").rename(path)

@@ -104,6 +104,7 @@ def searches() -> SearchFigures:
 
 
 def _search_both(null_client: BackendClient, client: BackendClient) -> SearchFigures:
+    """Ingest the days into bm25, then search both backends in turn; return the spans without warm-up."""
     ingest_day_ns = [client.ingest(frames)[1] for frames in _ego.days(SEED)]
     requests = [_request(question) for question in _ego.questions(SEED + 2, 200)]
     # The client's own span, taken on the thread of the call, as the harness reports it.

@@ -46,6 +46,7 @@ def tables() -> list[Table]:
 
 
 def _floors() -> Table:
+    """Return the round trips of Search and of the gateway without any work."""
     table = Table(title="Floor: round trips when nobody does anything (ms)")
     for column in ("what", "n", "p50", "p99"):
         table.add_column(column, justify="left" if column == "what" else "right")
@@ -73,6 +74,7 @@ class _Timed:
 
 
 def _stopwatch(cores: str) -> Table:
+    """Return programmed delays next to those that the harness and the wire show."""
     table = Table(title=f"Stopwatch, {cores}: known delays, p50 in ms", padding=0)
     for column in ("set", "allowed", "n", "of", "kept", "shown", "too much", "wire", "shown - wire", "verdict"):
         table.add_column(column, justify="left" if column in ("of", "verdict") else "right")
@@ -109,6 +111,7 @@ def _timed_searches(delay_ms: float, n: int) -> _Timed:
 
 
 def _timed_first_tokens(delay_ms: float, n: int) -> _Timed:
+    """Measure ``n`` first tokens through the gateway, of a reader that waits ``delay_ms``."""
     calls: list[GatewayCall] = []
     with ExitStack() as stack:
         address = stack.enter_context(serving("_scripted_reader", delay_ms))

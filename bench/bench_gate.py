@@ -108,6 +108,7 @@ def _outcome(
     ids: NamespaceIds,
     number: int,
 ) -> Outcome:
+    """Ask one question with and without the gate; return what each policy discloses, and the times."""
     gold = question.instance.gold
     assert isinstance(gold, PermissionGold)
     metadata = question.instance.metadata

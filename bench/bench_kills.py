@@ -410,6 +410,7 @@ def tables(*options: str) -> list[Table]:
 
 
 def _table(runs: Sequence[Ended]) -> Table:
+    """Return the table of kills, starts and faults over all runs."""
     kills: Counter[str] = sum((run.kills for run in runs), Counter())
     table = Table("", "count", title="Kills at random moments")
     table.columns[1].justify = "right"

@@ -170,6 +170,7 @@ def score_row(material: RowInputs, cells: Sequence[Cell]) -> RowScores:
 def _headline(
     material: RowInputs, cell_scores: Sequence[CellScores], draws_by_cell: Mapping[str, _Drawn | None]
 ) -> _Headline:
+    """Return the headline of a row: over its stochastic seeds, or over all seeds if it has none of these."""
     cells = [c for c in cell_scores if c.seed_label in STOCHASTIC_SEEDS] or cell_scores
     metrics = _over_seeds(cells)
     seeds = [drawn for c in cells if (drawn := draws_by_cell[c.cell_id]) is not None]
@@ -300,6 +301,7 @@ def _reader_use(questions: Sequence[QuestionScore]) -> ReaderUse | None:
 
 
 def _marks(conditions: _Conditions, asked_count: int, evidence: Retrieval | None, *, timed: bool) -> tuple[Mark, ...]:
+    """Return the marks that the conditions of a row's answers give it."""
     use, load = conditions.use, conditions.load
     marks: list[Mark] = []
     if use is not None and use.without_call and not conditions.own_model:

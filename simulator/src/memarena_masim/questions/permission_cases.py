@@ -135,7 +135,10 @@ class Cases:
         return [case for case in cases if case is not None]
 
     def _known(self, shared: SharedFact, asker: str) -> Case | None:
-        """Return the case of an asker whom the ego knows; None if they never met, or the asker heard the fact."""
+        """Return the case of an asker whom the ego knows.
+
+        None if they never met, the asker heard the fact, or the wish names a circle that the question does not show.
+        """
         book, ego = self._book, shared.ego
         since = 0
         if book.world.edge(ego, asker).layer < 0:

@@ -57,6 +57,7 @@ def _anchoring(book: Book, ego: str, fact: Fact) -> Draft:
 
 
 def _interval(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stream) -> Draft | None:
+    """Return a question for the days between two happenings of one person; None if all were on the same day."""
     apart = [other for other in others if other.subject == fact.subject and _moment(other) != _moment(fact)]
     if not apart:
         return None
@@ -79,6 +80,7 @@ def _interval(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stre
 
 
 def _ordering(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stream) -> Draft | None:
+    """Return a question for the order of ORDERED happenings, each on a different day; None if there are too few."""
     chosen = {_moment(fact): fact}
     for other in stream.shuffled(others):
         chosen.setdefault(_moment(other), other)

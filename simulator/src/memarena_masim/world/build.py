@@ -84,6 +84,7 @@ def _places(config: WorldConfig) -> dict[str, Place]:
 
 
 def _people(config: WorldConfig, places: dict[str, Place]) -> tuple[Person, ...]:
+    """Return the people of a world; each next one moves into a new home with chance 0.7, else lives with the last."""
     pool = pools(config.words)
     first = Stream(config.key, "first names").shuffled(pool["first_names"])
     last = Stream(config.key, "last names").shuffled(pool["last_names"])
@@ -101,6 +102,7 @@ def _people(config: WorldConfig, places: dict[str, Place]) -> tuple[Person, ...]
 
 
 def _person(name: str, home_id: str, stream: Stream, pack: PackHalf) -> Person:
+    """Draw a person: occupation, interests, hours of the day, and manner of speaking."""
     pool = pools(pack)
     occupation = stream.pick(sorted(pool["occupations"]))
     hobbies = tuple(stream.sample(pool["hobbies"], 3))
@@ -148,6 +150,7 @@ def _manner(pool: dict[str, Any], stream: Stream, style: str, traits: tuple[str,
 
 
 def _groups(config: WorldConfig, people: tuple[Person, ...], places: dict[str, Place]) -> tuple[Group, ...]:
+    """Return the families, teams and clubs of a world; families and teams have two or more members."""
     stream, groups, pool = Stream(config.key, "groups"), [], pools(config.words)["places"]
     homes: dict[str, list[Person]] = {}
     teams: dict[str, list[Person]] = {}

@@ -100,7 +100,7 @@ class RayExecutor:
         return result
 
     def _facts_of(self, node_id: str, name: str) -> NodeFacts | None:
-        """Return a node's facts; None if it is gone, or differs from the driver, which is an error at the first look."""
+        """Return a node's facts; None if it is gone, or unlike the driver, which is an error at the first look."""
         if node_id in self._facts:
             return self._facts[node_id]
         try:
