@@ -80,6 +80,7 @@ def check(installed: Installed) -> None:
 
 
 def _hold_to_the_contract(installed: Installed) -> None:
+    """Start the installed bm25 and run some checks of the conformance suite against it."""
     address = installed.folder / "address"
     flags = ("--listen", "127.0.0.1:0", "--address-file", str(address), "--data-dir", str(installed.folder / "data"))
     backend = installed.start("memarena-backend-bm25", *flags)

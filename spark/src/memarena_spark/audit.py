@@ -152,6 +152,7 @@ def _cell(
     again: RunFacts,
     scores: Iterable[QuestionScore],
 ) -> CellAudit:
+    """Compare the drawn questions of a cell: answers, and outcomes by ``scores`` of the run that repeated them."""
     before = {q.instance_id: q for q in facts.scored.questions if q.cell_id == cell_id}
     now = {q.instance_id: q for q in scores if q.cell_id == cell_id}
     pairs = [(before[i], now[i]) for i in instance_ids if i in now]

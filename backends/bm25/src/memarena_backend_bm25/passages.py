@@ -65,6 +65,7 @@ def passages_of(day: Day, kind: PassageKind = "turn", first_session: int = 0) ->
 
 
 def _turns(session: Session, day: int, number: int) -> Iterator[Passage]:
+    """Yield a passage for each turn with text; ``number`` is the session's index within the namespace."""
     setting = setting_in_words(session)
     opening = f"{setting} " if setting else ""
     for turn in session.turns:

@@ -47,6 +47,7 @@ def read_audience(span: str, is_name: NameOf) -> Audience:
 
 
 def _members(span: str, is_name: NameOf) -> tuple[tuple[str, ...], tuple[Group, ...]]:
+    """Return the names and groups in a phrase; words of one name that follow each other are joined."""
     names: list[str] = []
     groups: list[Group] = []
     whose = Whose.OPEN

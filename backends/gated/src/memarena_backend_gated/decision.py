@@ -134,6 +134,7 @@ def _of_part(
     query: Query,
     default: Default,
 ) -> Decision:
+    """Decide on a part of an item: by its speaker, by wishes, by its hearers, else by the rules without a wish."""
     asker_id = asker.requester.participant_id
     if indexed is not None and asker_id and indexed.turn.speaker.participant_id == asker_id:
         return Decision(shown=True, ground=Ground.OWN_WORDS)

@@ -32,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _explain(data_dir: Path, namespace: str | None) -> int:
+    """Print the records of one or all namespaces; return the exit code."""
     path = data_dir / STORE_NAME
     try:
         days = read_store(path)
@@ -61,6 +62,7 @@ def lines_of(namespace: str, days: Sequence[StoredDay]) -> list[str]:
 
 
 def _what(record: Record, people: Mapping[str, str]) -> str:
+    """Return a line on a record: whose fact, the wish, its days and conditions."""
     wish = record.wish
     about = ", ".join(wish.topic[:8]) or ", ".join(wish.values) or "what was said"
     only = " and no one else" if wish.others_excluded else ""

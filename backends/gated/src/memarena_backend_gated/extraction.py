@@ -63,6 +63,7 @@ def add_again(namespace: Namespace, fresh: Sequence[IndexedTurn], records: Itera
 def _records(
     namespace: Namespace, fresh: Sequence[IndexedTurn], position: int, day_index: int, stated: WishesByTurn
 ) -> Iterable[Record]:
+    """Yield a record for each wish of the turn at ``position``, by the model if it read any, else by the rules."""
     indexed = fresh[position]
     turn = indexed.turn
     if turn.speaker.role is Role.ASSISTANT or not turn.text:

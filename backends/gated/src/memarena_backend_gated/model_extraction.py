@@ -148,6 +148,7 @@ class ModelExtractor:
     def _wishes_of(
         self, endpoint: Endpoint, turns: Sequence[Turn], call: Call, work: ModelWork
     ) -> Sequence[StatedWish]:
+        """Return the model's wishes of a stretch of turns; empty, and counted, if two replies are unusable."""
         messages = [{"role": "system", "content": _PROMPT}, {"role": "user", "content": _numbered(turns)}]
         problem = ""
         for attempt in range(2):

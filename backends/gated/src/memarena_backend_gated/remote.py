@@ -95,6 +95,7 @@ class RemoteMemory(Memory):
             raise
 
     def _described(self) -> Description:
+        """Return the description of the backend. Raises ServeError if it cannot be reached or is invalid."""
         try:
             grpc.channel_ready_future(self._channel).result(timeout=START_S)
             response = self._stub.Describe(

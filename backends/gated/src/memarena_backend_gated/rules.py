@@ -187,6 +187,7 @@ def _kept_from(clause: Clause) -> Wish | None:
 
 
 def _keep(clause: Clause) -> Wish | None:
+    """Read a wish to keep a matter from or among people (``keep it from …``, ``keep it between us``); None if none."""
     match = _KEEP.search(clause.text)
     if match is None:
         return None
@@ -233,6 +234,7 @@ def _have_not_told(clause: Clause) -> Wish | None:
 
 
 def _you_may(clause: Clause) -> Wish | None:
+    """Read a permission or an imperative to share (``you can tell …``, ``tell only …``); None if there is none."""
     match, confidence = _YOU_MAY.search(clause.text), CERTAIN
     if match is None:
         match, confidence = _IMPERATIVE.search(clause.text), PROBABLE

@@ -53,6 +53,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
 
 def _remote(environment: Mapping[str, str]) -> Remote | None:
+    """Return the settings of a backend at an address; None without GATED_ADDRESS. Raises ServeError."""
     address, token, roots = (environment.get(f"GATED_{name}") or "" for name in ("ADDRESS", "TOKEN", "TLS_CA"))
     if not address:
         for name, value in (("GATED_TOKEN", token), ("GATED_TLS_CA", roots)):

@@ -121,6 +121,7 @@ class Graph:
         return fruitful, lost
 
     def _add(self, graphiti: Graphiti, episode: Episode) -> bool:
+        """Add an episode and record its sources; return whether any entity or fact was extracted."""
         before = list(self._episodes)
         previous = before[-self._settings.previous_episodes :] if self._settings.previous_episodes else []
         added = asyncio.run(

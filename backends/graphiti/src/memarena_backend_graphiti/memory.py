@@ -179,6 +179,7 @@ def _models_of(client: ModelClient, call: Call) -> CallModels:
 def _notices(
     tally: _Tally, record: Record, before: Mapping[str, tuple[object, ...]], after: Mapping[str, tuple[object, ...]]
 ) -> list[Notice]:
+    """Return the counts of a day as notices, without zeros; ``before`` and ``after``: graph content by id."""
     stored = len(after.keys() - before.keys())
     changed = sum(after[name] != value for name, value in before.items() if name in after)
     removed = len(before.keys() - after.keys())

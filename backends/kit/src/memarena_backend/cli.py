@@ -73,11 +73,12 @@ def run_backend(memories: MemoryFactory | Mapping[str, MemoryFactory], argv: Seq
 
 
 def _serve_until_signal(server: BackendServer, address_file: Path | None) -> int:
+    """Serve until SIGTERM or SIGINT; return the exit code."""
     stopping = threading.Event()
 
     def on_signal(number: int, _: FrameType | None) -> None:
         stopping.set()
-        _end_at_the_latest()
+        _exit_after_grace()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
@@ -94,7 +95,7 @@ def _serve_until_signal(server: BackendServer, address_file: Path | None) -> int
     return 0
 
 
-def _end_at_the_latest() -> None:
+def _exit_after_grace() -> None:
     """Force the exit after the grace period even if a call still blocks a thread.
 
     The port is closed by then: a process that lingered would look alive and answer nothing, and its supervisor could
@@ -112,6 +113,7 @@ def _write_address(path: Path, address: str) -> None:
 
 
 def _parse(variants: Mapping[str, MemoryFactory], argv: Sequence[str] | None) -> _Arguments:
+    """Parse the command line; ``variants`` with several names require ``--variant``. Raises _UsageError."""
     parser = _Parser(description="Serves a memory over the MemoryBackend contract.", allow_abbrev=False)
     if list(variants) != [""]:
         parser.add_argument("--variant", choices=list(variants), required=True, help="which memory to serve")

@@ -113,6 +113,7 @@ def _server(servicer: Servicer, health_servicer: health.HealthServicer, security
 
 
 def _bind(server: grpc.Server, listen: str, security: Security) -> str:
+    """Listen on HOST:PORT and return it with the actual port. Raises ServeError."""
     host, separator, port = listen.rpartition(":")
     if not (separator and host and port.isascii() and port.isdigit() and int(port) < 65536):
         raise ServeError(f"--listen {listen}: expected HOST:PORT")

@@ -190,6 +190,7 @@ class DayStore:
 
 
 def _open(path: Path) -> sqlite3.Connection:
+    """Open or create the database of a day store, and upgrade version 1. Raises StoreError."""
     try:
         # In autocommit mode each statement is its own transaction; only rewrite() needs a longer one and begins it.
         db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)

@@ -45,6 +45,7 @@ class Incoming(Generic[RequestT]):
 
 
 def _parser(message_type: type[RequestT]) -> Callable[[bytes], Incoming[RequestT]]:
+    """Return a deserializer that gives the error of a message too large or invalid instead of raising."""
     descriptor = cast(Descriptor, message_type.DESCRIPTOR)
 
     def parse(data: bytes) -> Incoming[RequestT]:

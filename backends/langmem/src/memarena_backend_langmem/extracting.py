@@ -82,6 +82,7 @@ def _extract(
     call: Call,
     tally: Tally,
 ) -> _Outcome:
+    """Extract a part of a session, update counts and sources; return whether it changed or was given up."""
     call.check()
     before = memories.contents()
     model.counts = CallCounts()

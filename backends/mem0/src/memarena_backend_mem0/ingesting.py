@@ -34,6 +34,7 @@ def take_in(store: Store, sessions: Sequence[Sequence[SessionPart]], work: Work,
 
 
 def _added(store: Store, part: SessionPart, work: Work, tally: Tally, *, infer: bool) -> int:
+    """Add a part of a session and return the number of new memories; 0, and counted, if a reply was unusable."""
     work.call.check()
     work.refusal = ""
     work.replies.clear()

@@ -152,6 +152,7 @@ def lines_of(event: StoredEvent) -> tuple[str, ...]:
 def _holding(
     before: Holding, day: int, bundles: Sequence[_Bundle], events: Sequence[StoredEvent], slots: Iterable[Slot]
 ) -> Holding:
+    """Return the server's content after a day, with the sessions from which each entry and event came."""
     by_event: dict[str, _Bundle] = {}
     by_slot: dict[str, tuple[tuple[str, ...], str]] = {
         name: (slot.sessions, slot.time) for name, slot in before.slots.items()

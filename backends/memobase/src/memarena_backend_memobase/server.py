@@ -250,6 +250,7 @@ class Server:
         json: JsonValue = None,
         timeout: httpx.Timeout | None = None,
     ) -> JsonValue:
+        """Send a request and return the data of the answer. Raises as the class describes."""
         try:
             reply = self._http.request(method, path, params=params, json=json, timeout=timeout or self._http.timeout)
         except httpx.TimeoutException as error:

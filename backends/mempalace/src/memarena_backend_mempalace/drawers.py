@@ -50,6 +50,7 @@ def drawers_of(day: Day) -> list[Drawer]:
 
 
 def _of_session(session: Session) -> list[Drawer]:
+    """Return the drawers of a session: units of turns, long units cut into pieces."""
     session_text = "\n".join(turn.text for turn in session.turns)
     setting = setting_in_words(session)
     opening = f"{setting}\n" if setting else ""

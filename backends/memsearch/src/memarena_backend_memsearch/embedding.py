@@ -96,6 +96,7 @@ class EndpointEmbedder:
         return vectors
 
     def _batch(self, texts: list[str], call: Call) -> list[list[float]]:
+        """Return the vectors of a batch of texts by one request. Raises CallError."""
         remaining_s = call.remaining_s()
         try:
             reply = self._client.embeddings.with_raw_response.create(

@@ -156,6 +156,7 @@ class NamespaceIndex:
             self.generation = generation
 
     def _open(self) -> MemSearch:
+        """Open the library on the namespace's collection, with settings that save time in each search."""
         # A collection per namespace, because the library's filter by path prefix also matches longer names.
         library = MemSearch(
             [],

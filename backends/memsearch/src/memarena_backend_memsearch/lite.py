@@ -61,6 +61,7 @@ class MilvusLite:
             self._forget_socket()
 
     def _start(self) -> None:
+        """Start the engine, with retries, and link its socket. Raises CallError UNAVAILABLE."""
         for name, value in _ENGINE_LOG.items():
             os.environ.setdefault(name, value)
         for _attempt in range(_STARTS):

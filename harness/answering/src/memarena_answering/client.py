@@ -76,6 +76,7 @@ class ReaderClient:
         return count_texts
 
     def _count(self, token: str, model: str, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text by the gateway. Raises :class:`ReaderCallError`."""
         body = {"model": model, "texts": list(texts)}
         try:
             reply = self.warm_up().ask(f"{self.base_url}/tokenize", token, body, timeout_s=COUNT_TIMEOUT_S)
@@ -142,6 +143,7 @@ def _events(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _parse_events(events: Iterable[bytes]) -> Iterator[TextDelta | Completion]:
+    """Yield the deltas of a chat stream, then its completion. Raises :class:`ReaderCallError`."""
     texts: list[str] = []
     finish: str | None = None
     prompt_tokens: int | None = None

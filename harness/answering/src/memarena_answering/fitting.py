@@ -189,6 +189,7 @@ def build_prompt(
 
 
 def _shrunk(request: _Request, rendered: Sequence[str], scaffold: int, count: TokenCounter) -> Prompt:
+    """Return the prompt over fewer items, with trials until the counted prompt fits; without items if none fits."""
     costs = _counted(count, [f"{item_text}\n" for item_text in rendered])
     budget = min(request.prompt_limit - scaffold, request.context_limit)
     fitting: Prompt | None = None

@@ -145,6 +145,7 @@ def _unquoted(text: str) -> str:
 
 
 def _plain(text: str) -> ParsedAnswer:
+    """Return the answer of a reply without JSON: by its headings, else the text itself."""
     table = parsing_table()
     fence = _FENCE.match(text)
     text = fence["inside"].strip() if fence else text

@@ -144,6 +144,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _file(folder: Path, path: Path) -> dict[str, Any]:
+    """Return the description of a file with its size and SHA-256. Raises DatasetError if it cannot be read."""
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:

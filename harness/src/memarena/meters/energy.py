@@ -123,6 +123,7 @@ def phase_energy(
 def _rail(
     samples: Samples, channel: str, phase: Phase, idle: IdleWindows | None, queries: int | None, name: str
 ) -> RailMeasured:
+    """Return the energy figures of a rail, published under ``name``."""
     series = samples.series(channel)
     if isinstance(series, Unavailable):
         if channel not in {c.channel.name for c in samples.unavailable} and name == "sys_j":
@@ -207,6 +208,7 @@ def _counted(counter: Series, phase: Window, period_ns: int) -> MeterFigure:
 
 
 def _idle_w(series: Series, idle: IdleWindows | None, period_ns: int) -> MeterFigure:
+    """Return the mean power of both idle windows in W; void if one is missing, too short or has no figure."""
     if idle is None:
         return MeterFigure.void("no idle windows were measured")
     spent = 0.0

@@ -32,6 +32,7 @@ def check_bundle(bundle: Path, allowed: Path | None) -> CheckedBundle:
 
 
 def _certificate(bundle: Path, facts: Facts, allowed: Path | None, unchecked: list[str]) -> Certificate:
+    """Return the certificate of a bundle for reports. ``allowed``: file of allowed signers, or None."""
     state = facts.record.preflight.state
     statement, signature = bundle / layout.STATEMENT, bundle / layout.SIGNATURE
     signer = who_signed(statement, signature) if signature.is_file() else None

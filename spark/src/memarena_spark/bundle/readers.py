@@ -33,6 +33,7 @@ def reader_refusals(facts: Facts) -> Iterator[Refusal]:
 
 
 def _processes(facts: Facts, reader: ReaderRef, watch: ReaderWatch) -> Iterator[Refusal]:
+    """Yield why a reader's processes are not known well enough: unreadable, unobserved, or other weights."""
     name = f"reader {reader.name}"
     for where in watch.elsewhere:
         yield refusal("reader-elsewhere", f"{name}: connected to {where}")

@@ -57,6 +57,7 @@ def refusals_of(facts: Facts, log_folder: Path) -> list[Refusal]:
 
 
 def _completeness(facts: Facts) -> Iterator[Refusal]:
+    """Yield why a run is not complete: its end, open questions, several processes, or other settings than planned."""
     record, run = facts.record, facts.run
     if record.outcome != "completed" or run.ended is None or run.ended.reason != "completed":
         ending = record.outcome if record.outcome != "completed" else run.ended.reason if run.ended else "never"
@@ -109,6 +110,7 @@ def _plan(facts: Facts) -> Iterator[Refusal]:
 
 
 def _cells(facts: Facts) -> Iterator[Refusal]:
+    """Yield the cells that may not be certified, by their backend, isolation, timing or reader."""
     readers = {reader.name: reader for reader in facts.run.manifest.readers}
     for cell in facts.run.manifest.cells:
         description = facts.run.described.get(cell.cell_id)

@@ -89,6 +89,7 @@ def allowed_signer(path: Path, signature: Path, allowed: Path, namespace: str = 
 
 
 def _ssh_keygen(*arguments: str, content: bytes = b"") -> subprocess.CompletedProcess[str]:
+    """Run ssh-keygen with ``content`` as input, without prompts. Raises SparkError if it cannot run."""
     program = shutil.which("ssh-keygen")
     if program is None:
         raise SparkError("ssh-keygen is not installed (package openssh-client)")

@@ -53,6 +53,7 @@ def certifies(profile: NodeProfile) -> dict[str, bool]:
 
 
 def _predicate(facts: Facts) -> JsonValue:
+    """Return the statement's predicate: what is certified, node, run, data set, readers and rows."""
     manifest, state = facts.run.manifest, facts.record.preflight.state
     return {
         "certifies": {**certifies(facts.profile)},

@@ -92,6 +92,7 @@ def verify(bundle: Path, trust: Trust, dataset: Path | None = None) -> Verificat
 
 
 def _structure(bundle: Path, trust: Trust) -> Iterator[Fault]:
+    """Yield files of a bundle that are missing, unexpected or not regular."""
     names = layout.files_of(bundle)
     signature_files = () if trust.unsigned and layout.SIGNATURE not in names else (layout.SIGNATURE,)
     for name in (*layout.INPUTS, *layout.DERIVED, layout.SUMS, layout.STATEMENT, *signature_files):
@@ -300,6 +301,7 @@ def _contract(bundle: Path, facts: Facts) -> Iterator[Fault]:
 
 
 def _signature(bundle: Path, trust: Trust, result: Verification) -> None:
+    """Check the signature of the statement; add faults, or the facts that hold, to ``result``."""
     path, signature = bundle / layout.STATEMENT, bundle / layout.SIGNATURE
     if not signature.is_file():
         if trust.allowed is not None:

@@ -106,6 +106,7 @@ def _reader(server: ReaderServer | Unknown, spec: ReaderServerSpec) -> Iterator[
 
 
 def _order(embedder: Embedder, reader: ReaderServer) -> Iterator[Refusal]:
+    """Check that the embedding server was started before the model server."""
     first, second = embedder.started_at_unix, reader.started_at_unix
     for server, start in (("embedder", first), ("model server", second)):
         if isinstance(start, Unknown):

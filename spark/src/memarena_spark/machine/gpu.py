@@ -93,6 +93,8 @@ def sm_clock(index: int = 0, nvml: Library | None = None) -> Iterator[Callable[[
 
 
 def _read(nvml: Library, gpu: object) -> Gpu:
+    """Read all facts of a GPU; a quantity that NVML refuses is Unknown."""
+
     def ask(quantity: str, getter: Callable[[], T]) -> T | Unknown:
         try:
             return getter()

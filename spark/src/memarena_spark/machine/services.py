@@ -159,6 +159,7 @@ def _key(api_key: str | None) -> dict[str, str]:
 
 
 def _probe(base_url: str, model: str, api_key: str | None) -> str:
+    """Ask for a short chat completion; return why that failed, empty if it worked."""
     body: dict[str, JsonValue] = {
         "model": model,
         "messages": [{"role": "user", "content": "Reply with one short word of greeting."}],

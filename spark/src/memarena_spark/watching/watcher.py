@@ -95,6 +95,7 @@ class Watched:
         return family
 
     def _describe(self, key: _Key, process: psutil.Process) -> None:
+        """Record a process once: role, program, arguments and weights."""
         role: Role = "peer" if key in self.peers else "listener" if key in self.roots else "child"
         try:
             command = command_of(process.cmdline())

@@ -161,6 +161,7 @@ class ChatServer:
             return reply
 
     async def _post(self, body: Mapping[str, object]) -> ChatReply:
+        """Send a request once and return its completion. Raises as :meth:`complete`."""
         from memarena_answering.servers.sessions import new_session, post, proxy_for  # noqa: PLC0415 (aiohttp is slow)
 
         if self._session is None:
@@ -186,6 +187,7 @@ class ChatServer:
         return self._hopeless(f"--api-key-env: {self.url} refuses the key ({reported})")
 
     def _status(self, status: int, message: str, headers: Mapping[str, str], *, in_reply: bool = False) -> Exception:
+        """Count an error status and return its error: CallFailedError, or ``hopeless`` if no call can succeed."""
         self._note(f"status_{status}")
         reported = f"{'error' if in_reply else 'HTTP'} {status}: {message}"
         if status == _KEY:

@@ -117,6 +117,7 @@ def friendship_not_shown(world: World) -> Iterator[Finding]:
 
 
 def _friendship_fault(world: World, instance: Instance, gold: PermissionGold, shown: FriendshipShown) -> str:
+    """Return what is wrong with the turn that is cited as the proof of a friendship; empty if nothing is."""
     if shown.session_id not in world.dataset.corpus:
         return f"session {shown.session_id!r} does not exist in the corpus"
     session = world.session(shown.session_id)
@@ -164,6 +165,7 @@ def level_outdated(world: World) -> Iterator[Finding]:
 def _wish_that_counts(
     world: World, instance: Instance, gold: PermissionGold, statements: Sequence[Fact], until: float
 ) -> Fact | None:
+    """Return the latest wish that the ego heard before ``until``: of the fact's subject, else of another person."""
     ego_sessions = frozenset(world.dataset.corpus.session_ids_of(instance.ego_agent_id))
     start_of = world.dataset.corpus.start_of
     heard = [

@@ -44,6 +44,7 @@ def sessions(world: World) -> Iterator[Finding]:
 def _session_faults(
     session: Session, dataset: Dataset, known_events: frozenset[str]
 ) -> Iterator[tuple[str, str, Severity]]:
+    """Yield field, reason and severity of each fault of a session."""
     if not session.participants:
         yield "participants", "empty; at least one agent is expected", "error"
     if len(set(session.participants)) != len(session.participants):
@@ -65,6 +66,7 @@ def _session_faults(
 
 
 def _turn_faults(session: Session) -> Iterator[tuple[str, str, Severity]]:
+    """Yield field, reason and severity of each fault of a session's turns."""
     before = session.start_time
     for index, turn in enumerate(session.turns):
         field = f"turns.{index}"

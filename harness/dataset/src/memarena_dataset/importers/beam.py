@@ -158,6 +158,7 @@ def _read(folder: Path, name: str, account: Account, digest: Any) -> _Chat:
 
 
 def _days(batches: Any, name: str, account: Account) -> list[_Day]:
+    """Return the days of a chat; batches of the same date, or without one, are joined. Raises FieldError."""
     if not isinstance(batches, list) or not batches:
         raise FieldError("file", "a list of batches is expected")
     days: list[_Day] = []
@@ -186,6 +187,7 @@ def _days(batches: Any, name: str, account: Account) -> list[_Day]:
 
 
 def _group(group: Any, field: str, message_ids: set[int]) -> list[Mapping[str, Any]]:
+    """Return a group of messages after its checks; their ids are added to ``message_ids``. Raises FieldError."""
     if not isinstance(group, list):
         raise FieldError(field, "a list of messages is expected")
     for position, message in enumerate(group):
@@ -262,6 +264,7 @@ def _write_questions(
     *,
     rubrics: Rubrics,
 ) -> None:
+    """Write the questions of a chat; ``end`` is their time of asking, in simulated days."""
     for ability, questions in chat.questions.items():
         for position, question in enumerate(questions, start=1):
             name = f"{chat.ego}_{slug(ability)}_{position}"
@@ -296,6 +299,7 @@ def _stated_answer(question: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _gold(ability: str, question: Any, *, rubrics: Rubrics) -> tuple[Family, Gold, str, list[str]]:
+    """Return family, gold, query and rubric of a question. Raises FieldError if it cannot be imported."""
     if ability in BY_RUBRIC_ALONE and rubrics == "none":
         raise FieldError(ability, "right or wrong by a rubric alone, which needs a judge that reads one")
     if ability not in FAMILY_OF_ABILITY and ability not in BY_RUBRIC_ALONE:

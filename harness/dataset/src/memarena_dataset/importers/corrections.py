@@ -92,6 +92,7 @@ def read_corrections(path: Path) -> Corrections:
 
 
 def _correction(item: Any, field: str) -> Correction:
+    """Return the correction in an entry of the file. Raises FieldError."""
     if not isinstance(item, Mapping):
         raise FieldError(field, "an object is expected")
     texts = {}

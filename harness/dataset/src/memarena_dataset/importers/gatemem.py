@@ -109,6 +109,7 @@ def _folders(source: Path) -> list[Path]:
 
 
 def _read(folder: Path, account: Account, digest: Any) -> list[_Episode]:
+    """Return the episodes of a domain's folder with their checkpoints. Raises DatasetError."""
     domain = slug(folder.resolve().name)
     episodes: dict[str, _Episode] = {}
     for where, row in _rows(folder / EPISODES, digest):
@@ -146,6 +147,7 @@ def _rows(path: Path, digest: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _episode(row: Mapping[str, Any], tag: str) -> _Episode:
+    """Return an episode after its checks. Raises FieldError."""
     name, entities, turns = row.get("episode_id"), row.get("entities"), row.get("turns")
     if not isinstance(name, str) or not name:
         raise FieldError("episode_id", "missing; a text is expected")
@@ -182,6 +184,7 @@ def _check_turn(turn: Any, where: str, people: Mapping[str, Any]) -> None:
 
 
 def _moments(turns: Sequence[Mapping[str, Any]]) -> list[datetime] | None:
+    """Return the time of each turn; None if no turn has a time. Raises FieldError."""
     if all(turn.get("timestamp") is None for turn in turns):
         return None
     moments: list[datetime] = []
@@ -204,6 +207,7 @@ def _moments(turns: Sequence[Mapping[str, Any]]) -> list[datetime] | None:
 def _write_episode(
     episode: _Episode, epoch: date, ego_map: dict[str, list[str]], writer: FolderWriter, account: Account
 ) -> None:
+    """Write an episode: its people, and an ego with history and questions for each point in time of a checkpoint."""
     account.counts["episodes"] += 1
     times = _times(episode, epoch, account)
     positions = {turn["turn_id"]: position for position, turn in enumerate(episode.turns)}
@@ -365,6 +369,10 @@ def _gold(row: Mapping[str, Any], episode: _Episode, account: Account) -> tuple[
 def _values(
     patterns: Sequence[str], name: str, row: Mapping[str, Any], account: Account, *, all_needed: bool
 ) -> list[TermValue]:
+    """Return the wordings of each pattern as a typed value.
+
+    Raises FieldError if a pattern cannot be listed (``all_needed``), or none can.
+    """
     values = []
     for item in patterns:
         forms = wordings(clean(item))
@@ -405,6 +413,7 @@ def _write_question(
     writer: FolderWriter,
     account: Account,
 ) -> None:
+    """Write a checkpoint as a question to ``ego``; ``asked_at`` in simulated days, ``more`` is further metadata."""
     family = Family.PERMISSION
     instance = instance_row(
         str(row["checkpoint_id"]),

@@ -146,6 +146,7 @@ def _start(session: Any, field: str) -> datetime:
 def _write_user(
     user: Mapping[str, Any], ego: str, epoch: date, writer: FolderWriter, account: Account
 ) -> list[_Session]:
+    """Write a user's persona and sessions, and return the sessions. Raises FieldError."""
     name = _NAME.search(user["persona_info"]) if isinstance(user.get("persona_info"), str) else None
     persona = {"name": clean(name.group(1)).strip() if name else "User", "source_id": str(user.get("uuid", ""))}
     writer.add(PERSONAS, {"agent_id": ego, "persona": persona, "social_neighbors": []})
@@ -167,6 +168,7 @@ def _write_user(
 def _write_session(
     raw: Mapping[str, Any], session_id: str, ego: str, start: float, writer: FolderWriter, account: Account
 ) -> _Session | None:
+    """Write a session and return it; None, noted in the account, if it has no turns."""
     speakers = {"user": ego, "assistant": f"assistant_{ego}"}
     turns = raw.get("dialogue")
     rows: list[dict[str, Any]] = []
@@ -210,6 +212,7 @@ def _plain(text: str) -> str:
 
 
 def _write_questions(sessions: Sequence[_Session], ego: str, writer: FolderWriter, account: Account) -> None:
+    """Write the questions of all sessions of an ego."""
     early = 0
     for session in sessions:
         early += len(session.questions) if _has_later_sessions(session, sessions) else 0
@@ -250,6 +253,7 @@ def _has_later_sessions(session: _Session, sessions: Sequence[_Session]) -> bool
 
 
 def _gold(question: Any) -> tuple[Family, Gold]:
+    """Return family and gold of a question. Raises FieldError if it cannot be imported."""
     if not isinstance(question, dict):
         raise FieldError("question", "an object is expected")
     if not isinstance(question.get("question"), str) or not question["question"].strip():

@@ -144,6 +144,7 @@ def _conversations(value: Any, account: Account) -> list[_Conversation]:
 
 
 def _conversation(item: Any, where: str, account: Account) -> _Conversation:
+    """Return a conversation after its checks. Raises FieldError."""
     if not isinstance(item, dict):
         raise FieldError(where, "an object with sample_id, conversation and qa is expected")
     name, talk, questions = item.get("sample_id"), item.get("conversation"), item.get("qa")
@@ -165,6 +166,7 @@ def _conversation(item: Any, where: str, account: Account) -> _Conversation:
 def _sessions(
     name: str, talk: Mapping[str, Any], where: str, account: Account
 ) -> Iterator[tuple[int, tuple[datetime, list[Mapping[str, Any]]]]]:
+    """Yield number, start and turns of each session. Sessions without turns or date are noted in the account."""
     numbers = sorted(int(match.group(1)) for key in talk if (match := _SESSION_KEY.fullmatch(key)))
     dates = {int(match.group(1)): value for key, value in talk.items() if (match := _DATE_KEY.fullmatch(key))}
     for number in numbers:
@@ -241,6 +243,7 @@ def _write_questions(
     writer: FolderWriter,
     account: Account,
 ) -> None:
+    """Write the questions of a conversation; ``session_of`` by turn id, ``corrections`` by question index."""
     for position, question in enumerate(talk.questions):
         name = f"{talk.name}_q{position + 1:03d}"
         account.counts["questions in the file"] += 1

@@ -164,6 +164,7 @@ def _day(moment: datetime, epoch: date) -> float:
 def _write_all(
     stream: _Hashed, where: str, epoch: date, writer: FolderWriter, account: Account, left_out: LeftOut
 ) -> dict[str, list[str]]:
+    """Write all questions with their haystacks, and return the session ids by ego."""
     ego_map: dict[str, list[str]] = {}
     for position, item in enumerate(ijson.items(ijson.parse(json_events(stream, where)), "item")):
         account.counts["questions in the file"] += 1
@@ -186,6 +187,7 @@ def _write_all(
 
 
 def _checked(item: Any, where: str) -> Mapping[str, Any]:
+    """Return a question of the file if it has all fields. Raises FieldError."""
     if not isinstance(item, dict):
         raise FieldError(where, "an object is expected")
     for key in ("question_id", "question", "question_type", "question_date"):
@@ -261,6 +263,7 @@ def _write_haystack(
 def _turns(
     turns: Any, session_id: str, ego: str, where: str, account: Account
 ) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return a session's turns as rows, and the ids of the turns that hold the answer."""
     speakers = {"user": ego, "assistant": f"assistant_{ego}"}
     rows: list[dict[str, Any]] = []
     evidence: list[str] = []
@@ -285,6 +288,7 @@ def _write_question(
     writer: FolderWriter,
     account: Account,
 ) -> None:
+    """Write a question with the answer sessions and their marked turns as evidence."""
     name, session_of = question["question_id"], haystack.session_of
     sessions = [session_of[session_id] for session_id in _answer_sessions(question, session_of, account)]
     turns = [turn_id for turn_id in haystack.marked if turn_id.rpartition("_t")[0] in sessions]

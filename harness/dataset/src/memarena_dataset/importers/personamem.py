@@ -134,6 +134,7 @@ def _find(source: Path, link: str) -> Path:
 
 
 def _write_history(persona: str, path: Path, position: int, writer: FolderWriter, account: Account) -> _History:
+    """Write a history as sessions of a single day. Raises DatasetError if the file holds none."""
     value, _ = read_json(path)
     messages = value.get("chat_history") if isinstance(value, dict) else value
     if not isinstance(messages, list) or not messages:
@@ -166,6 +167,7 @@ def _write_history(persona: str, path: Path, position: int, writer: FolderWriter
 
 
 def _gold(row: Mapping[str, str]) -> tuple[str, ClozeGold]:
+    """Return query and gold of a row. Raises FieldError if it cannot be imported."""
     query = row["user_query"].strip()
     if query.startswith("{"):
         query = _content(literal(query, "user_query"), "user_query")
@@ -203,6 +205,7 @@ def _write_question(
     writer: FolderWriter,
     account: Account,
 ) -> None:
+    """Write a question, which is asked at the end of its history's day."""
     evidence = _evidence(row.get("related_conversation_snippet", ""), name, history, account)
     instance = instance_row(
         name,

@@ -212,6 +212,7 @@ def _write_history(
 def _write_questions(
     questions: Sequence[_Question], ends: Mapping[int, float], ego: str, writer: FolderWriter, account: Account
 ) -> None:
+    """Write the questions on a history; ``ends``: time of asking by number of messages."""
     for question in questions:
         name = f"{ego}_q{question.line:05d}"
         try:
@@ -235,6 +236,7 @@ def _write_questions(
 
 
 def _gold(row: Mapping[str, str]) -> tuple[str, ClozeGold]:
+    """Return query and gold of a row. Raises FieldError if it cannot be imported."""
     query = clean(row["user_question_or_message"]).strip()
     if not query:
         raise FieldError("user_question_or_message", "missing; a text is expected")

@@ -70,6 +70,7 @@ class Corpus:
         return corpus
 
     def _add(self, session: Session, line: Line) -> None:
+        """Add a session to the index. Raises FieldError if its id occurs a second time."""
         earlier = self._ordinal_of.get(session.session_id)
         if earlier is not None:
             raise FieldError("session_id", f"{session.session_id!r} is also the session of line {self._lines[earlier]}")

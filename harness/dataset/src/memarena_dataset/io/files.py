@@ -119,6 +119,10 @@ class Folder:
         yield from self._hashed_lines(name, stream)
 
     def _hashed_lines(self, name: str, stream: IO[bytes], most_bytes: int | None = None) -> Iterator[Line]:
+        """Yield the lines that are not blank.
+
+        The SHA-256 is recorded at the end. ``most_bytes``: limit of a packed file's unpacked size.
+        """
         digest = hashlib.sha256()
         offset = blank = number = 0
         while raw := stream.readline(MAX_LINE_BYTES + 1):

@@ -164,6 +164,7 @@ class _Reader:
 
 
 def _cloze(reader: _Reader, query: str) -> ClozeGold:
+    """Return the gold of a cloze: by its letter, else by the option that equals the word. Raises FieldError."""
     options = _options(reader, query)
     letters = [chr(ord("A") + position) for position in range(len(options))]
     letter = reader.text("answer_letter").strip(" ().:").upper() if reader.has("answer_letter") else None
@@ -195,6 +196,7 @@ def _cloze(reader: _Reader, query: str) -> ClozeGold:
 
 
 def _cloze_word(reader: _Reader) -> str | None:
+    """Return the word that fills a cloze's only blank; None if no key states it. Raises FieldError."""
     for key in ("blank_word", "answer_text", "answer"):
         if reader.has(key):
             return reader.text(key)
@@ -213,6 +215,7 @@ def _cloze_word(reader: _Reader) -> str | None:
 
 
 def _options(reader: _Reader, query: str) -> tuple[str, ...]:
+    """Return a cloze's options, from the gold or else from the query, without letters. Raises FieldError."""
     key = "options" if reader.has("options") else "choices"
     raw = reader.truth.get(key)
     if not raw:

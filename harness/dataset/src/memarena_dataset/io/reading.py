@@ -245,6 +245,7 @@ class _Loader:
                 self._problem(file, line.number, error)
 
     def _load_keyed(self, file: str, id_key: str, wrapper: str, parse: Callable[[Raw], T], into: dict[str, T]) -> None:
+        """Load the objects of a JSON file into ``into`` by id; unusable ones are recorded as problems."""
         data = self.folder.read_bytes(file)
         if data is None:
             return
@@ -270,6 +271,7 @@ class _Loader:
                 self.agents[agent_id] = agent.model_copy(update={"social_neighbors": None})
 
     def _load_instances(self, file: str, names: Mapping[str, str]) -> None:
+        """Load a question file; unusable rows are recorded as problems."""
         stem = file.removeprefix(f"{INSTANCE_FOLDER}/").removesuffix(".jsonl")
         try:
             family = Family(stem)
