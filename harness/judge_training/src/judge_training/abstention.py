@@ -29,10 +29,12 @@ _PATTERNS = {
 }
 """Files of patterns, and the number of subjects with which each wording is filled."""
 _SECTIONS = {"dont_know": True, "refuse": True, "declines": True, "answers": False, "neither": False}
+"""Sections of a file of patterns, and whether their texts decline."""
 _BESIDE_EVERY = 6
 """Every sixth wording is repeated with a clause before or after it."""
 _TALK = "chatty.v1.tsv.xz"
 _TALKS = 3000
+"""Number of stretches of friendly talk."""
 _OF_TALK = 6.0
 """Weight of a stretch of friendly talk."""
 _WHO = ("he", "she", "they", "your sister", "the group")

@@ -35,6 +35,7 @@ SETTINGS = Settings(inverse_penalty=0.3, least_texts=3, least_weight=0.02, thres
 _BY_HAND = 4.0
 """Weight of an answer that was written as a whole; a single phrasing weighs 1."""
 _ROLES = 2.0
+"""Weight of a phrasing of the file by roles."""
 _FROM = 4
 """Phrasings, at least, that have a word which the model knows; of whole answers, twice as many."""
 _FILES = ("development.v7.toml.xz", "wordings.v1.toml.xz", "pairs.v1.toml.xz", "verbose.v1.toml.xz")
@@ -44,6 +45,7 @@ _QUESTION_TEXTS = {
 }
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 _OTHERS = ("Xavier", "Amara", "Nikolai", "Beatriz", "Tomas", "Ingrid", "Farid", "Noor")
+"""Names for other people, if the evidence has none."""
 _ROLES_FILE = "roles.v1.toml.xz"
 _UNTYPED = "ends_untyped"
 

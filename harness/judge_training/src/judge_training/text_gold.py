@@ -34,11 +34,13 @@ TRAINING = ("friends", "assistants", "natural")
 BLIND = "blind"
 LABELS = "locomo_labels.v1.tsv.xz"
 FOLDS = 5
+"""Folds of the cross-validation."""
 NEAR_MISS_WEIGHT = 0.3
 """Weight of a gold with a word of another gold; an answer that was written as a whole weighs 1."""
 HALF_WEIGHT = 0.5
 """Weight of an answer made of the parts of a gold."""
 _FRAMES = ("{}", "It was {}.", "They mentioned {}.", "{}, as far as I remember.")
+"""Frames around the parts of a gold."""
 _LONGEST_PHRASE = 5
 """Most content words of a gold from which near misses are made."""
 _WORD = re.compile(r"[A-Za-z'-]{3,}")

@@ -25,6 +25,7 @@ from judge_training.task import INDEPENDENT, text_of
 from judge_training.typed_answers import Errors, TypedAnswer, answers, errors, is_covered, question_of, questions
 
 KEPT_FROM = 0.003
+"""A rule stays if a set gets worse by more than this share without it."""
 _DAY = "2025-01-09T09:00:00Z"
 
 Patch = tuple[Any, str, Any]

@@ -17,7 +17,7 @@ from memarena.judging.too_much import beginning_and_end
 
 MODEL = "abstention"
 ABROAD = "declining_abroad.v1.toml"
-_LONGEST_ABROAD = 300
+_MAX_FOREIGN_CHARACTERS = 300
 """Longest answer, in characters, that is searched for phrases of other languages."""
 _FOREIGN = re.compile(
     r"\b(?:no (?:lo|se|tengo|hay|puedo|me|la)|je|aucune?|nao|tidak|tak|nggak|gak|weiss|keine?|nichts?|bilmiyorum|khong|"
@@ -31,13 +31,17 @@ SENTENCE_LOGITS = 0.5
 _SENTENCE_END = re.compile(
     r"(?<=[.!?;])\s+|\n+|\s[\u2014\u2013-]\s|,?\s(?=(?:but|however|although|though|yet)\b)", re.IGNORECASE
 )
+"""The end of a sentence, or of a part that is read like one: a stop, a line end, a dash, ``but``."""
 _BARE_NO = re.compile(r"\W*(?:no|nope|nah)\W*", re.IGNORECASE)
 _ASKS_WHETHER_KNOWN = re.compile(r"\b(?:do|can|could|would|did) (?:you|i|we)\b", re.IGNORECASE)
+"""A question that a bare ``no`` declines: ``do you know …``."""
 _WILL_NOT_TELL = re.compile(
     r"\b(?:can|will|shall|must|may|should|would rather|do|am going to) not "
     r"(?:\w+ )?(?:tell|say|give|disclose|share|answer|pass)\b"
 )
+"""A refusal to tell, with ``can't`` and the like spelled out."""
 _KEEPING = frozenset(("SECRET", "WITHHOLD", "PERMIT", "ASK", "WISH"))
+"""Classes of words that show that an answer has the fact and withholds it: ``private``, ``not allowed``, ``ask``."""
 
 
 def declines(
@@ -97,7 +101,7 @@ def _decide(answer: str, question: str, names: tuple[str, ...], model: LinearMod
 
 def declines_abroad(answer: str) -> bool:
     """Whether a short answer declines in one of the largest languages other than English."""
-    if len(answer) > _LONGEST_ABROAD or not (_FOREIGN.search(answer.lower()) or not answer.isascii()):
+    if len(answer) > _MAX_FOREIGN_CHARACTERS or not (_FOREIGN.search(answer.lower()) or not answer.isascii()):
         return False
     parts = unicodedata.normalize("NFKD", answer.lower().replace("\u2019", "'"))
     plain = unicodedata.normalize("NFC", "".join(c for c in parts if not "\u0300" <= c <= "\u036f"))

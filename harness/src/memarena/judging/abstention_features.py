@@ -48,6 +48,7 @@ _ATTRIBUTE_OF = {
     "when": "WHEN", "who": "WHO", "whom": "WHO", "whose": "WHO", "where": "WHERE", "why": "WHY",
     "how much": "MUCH", "how many": "MUCH",
 }  # fmt: skip
+"""Class of words of the attribute that a question word asks for: a time, a person, an amount …"""
 _WRAPPING = re.compile(r"^\s*\{?\s*\"?(?:answer|response)\"?\s*:\s*(?=\S)|\*\*|^[#>\s]+", re.IGNORECASE | re.MULTILINE)
 """Marks around an answer that are not part of it: ``{"answer":``, ``**``, ``> ``."""
 _QUOTED = re.compile(r'"([^"\n]*)"|(?<!\w)\'([^\'\n]{2,})\'(?!\w)')

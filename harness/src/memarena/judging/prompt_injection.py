@@ -22,8 +22,11 @@ _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?![\s\"')\]]|$)[^.!?\n]*)*(?:[.!?]+[\
 _WORD = re.compile(r"[a-z_]+")
 _JSON_LIKE = re.compile(r"\{[^{}]*\}")
 _SPACED_OUT = re.compile(r"(?<!\w)(?:[^\W\d_][ ._-]){3,}[^\W\d_](?!\w)")
+"""Letters with a blank, dot or dash between them: ``i g n o r e``."""
 _LATIN_AND_OTHERS = re.compile(r"\w*[a-z]\w*[\u0370-\u04ff]\w*|\w*[\u0370-\u04ff]\w*[a-z]\w*")
+"""A word that mixes Latin with Greek or Cyrillic letters, which look alike."""
 _LETTERS_AND_DIGITS = re.compile(r"\b(?=\w*[a-z])(?=\w*[013457])[a-z013457]{2,}\b")
+"""A word with digits that look like letters: ``c0rrect``."""
 _DIGITS_FOR_LETTERS = str.maketrans("013457", "oieast")
 
 

@@ -12,11 +12,11 @@ from functools import lru_cache
 
 MOST_WORDS = 300
 """Most words of an answer field; a longer text is not an answer to a question about one fact."""
-_LONGEST_CHARACTERS = 4_000
+_MAX_CHARACTERS = 4_000
 """Longest answer, in characters, whose words are counted: 300 words of twelve letters have fewer characters."""
-_MOST_TURNS = 4
+_MAX_TURNS = 4
 """Whole turns of talk from which on an answer repeats the evidence instead of answering."""
-_LEAST_TURN_WORDS = 8
+_MIN_TURN_WORDS = 8
 """Least words of such a turn; a shorter one may be quoted by a proper answer."""
 _WORD = re.compile(r"\S+")
 _SPOKEN_LINE = re.compile(
@@ -26,6 +26,7 @@ _SPOKEN_LINE = re.compile(
 _BLANKS = re.compile(r"\s+")
 _LONG_BLANK = re.compile(r"\s{9,}")
 _READ_CHARACTERS = 6_000
+"""Most characters of a text of which :func:`beginning_and_end` leaves out nothing."""
 
 
 def is_too_much(answer: str, turns: Iterable[str] = ()) -> bool:
@@ -36,17 +37,15 @@ def is_too_much(answer: str, turns: Iterable[str] = ()) -> bool:
         turns: texts of the turns of the question's evidence, if available; turns that the answer repeats whole show a
             transcript that names no speakers.
     """
-    if len(answer) > _LONGEST_CHARACTERS or sum(1 for _ in _WORD.finditer(answer)) > MOST_WORDS:
+    if len(answer) > _MAX_CHARACTERS or sum(1 for _ in _WORD.finditer(answer)) > MOST_WORDS:
         return True
-    if sum(1 for _ in _SPOKEN_LINE.finditer(answer)) >= _MOST_TURNS:
+    if sum(1 for _ in _SPOKEN_LINE.finditer(answer)) >= _MAX_TURNS:
         return True
     plain_answer = _plain(answer)
     repeated = {
-        plain
-        for turn in turns
-        if len((plain := _plain(turn)).split(" ")) >= _LEAST_TURN_WORDS and plain in plain_answer
+        plain for turn in turns if len((plain := _plain(turn)).split(" ")) >= _MIN_TURN_WORDS and plain in plain_answer
     }
-    return len(repeated) >= _MOST_TURNS
+    return len(repeated) >= _MAX_TURNS
 
 
 def beginning_and_end(text: str) -> str:

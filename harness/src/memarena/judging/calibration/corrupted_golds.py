@@ -18,7 +18,7 @@ _MONTH = re.compile(rf"\b({'|'.join(month.title() for month in MONTHS)})\b")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _NUMBER_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _NUMBER = re.compile(rf"(?<![\w.,:/-])(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?![\w:/])|\b(?:{'|'.join(_NUMBER_WORDS)})\b", re.I)
-_LONGEST = 160
+_MAX_CHARACTERS = 160
 """Longest gold, in characters, that is corrupted: in a longer one a single detail hardly decides the verdict."""
 
 
@@ -33,7 +33,7 @@ def corrupted(
         names: names that replace those in the text.
         rng: draws the other details.
     """
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_CHARACTERS:
         return
     right = {_plain(right_text) for right_text in (text, *alternatives)}
     for kind, change in _CHANGES:
@@ -119,3 +119,4 @@ _CHANGES: tuple[tuple[str, Callable[[str, random.Random, Sequence[str]], str | N
     ("number", _number),
     ("name", _name),
 )
+"""Kinds of corruption with the functions that return the corrupted text, or None if it has no such detail."""

@@ -35,6 +35,7 @@ _ARTICLES = ("a ", "an ", "the ")
 _PREPOSITION_WORDS = "in on at under behind above below beside inside next with by"
 _PREPOSITIONS = tuple(f"{word} " for word in _PREPOSITION_WORDS.split())
 _STEPS_MINUTES = (5, 10, 15, 25, 45, 60, 90)
+"""Minutes by which a near time of day differs."""
 _LONG = 100
 
 

@@ -17,6 +17,7 @@ from memarena.judging.human.agreement import cohen_kappa, fleiss_kappa, majority
 from memarena.judging.human.sampling import TRACKS, Sample, SampleItem
 
 _MAJORITY_OF = 3
+"""Labels, at least, of which a majority is formed."""
 
 T = TypeVar("T", bound=BaseModel)
 

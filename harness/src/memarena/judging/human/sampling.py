@@ -20,7 +20,9 @@ from memarena.log.records import EvidenceSession, Question, QuestionAsked
 from memarena.log.store import log_path, read_records
 
 BINARY_ITEMS = 300
+"""Open answers that are drawn by default."""
 BEHAVIOUR_ITEMS = 200
+"""Answers to D6 questions that are drawn by default."""
 TRACKS: tuple[Literal["binary", "behaviour"], ...] = ("binary", "behaviour")
 BINARY_LABELS = ("correct", "wrong")
 BEHAVIOUR_LABELS = ("disclose_correct", "disclose_wrong", "refuse", "dont_know", "other")

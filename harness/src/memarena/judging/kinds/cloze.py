@@ -25,7 +25,9 @@ from memarena.judging.typed_value.segments import phrases
 from memarena.log.records import EvidenceSession, Question
 
 _NOISE = re.compile(r"```(?:json)?|[*_`\"{}]|(?<!\w)'|'(?!\w)")
+"""Marks that are removed from an answer: fences, emphasis, quotation marks, braces."""
 _FIRST_FIELD = re.compile(r"^\s*(?:the )?(?:answer|option|choice|letter)\s*:\s*", re.IGNORECASE)
+"""A label before the answer: ``Answer:``."""
 _PIECE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|\n")
 _LETTER = r"(?<![\w'’.-])(?P<l>{})(?![\w'’]|-\w|\.\w)"
 _BEFORE_CHOICE = re.compile(
@@ -36,29 +38,34 @@ _BEFORE_CHOICE = re.compile(
     r"|[/,;:(\[]|=>|->|→)\s*[(\[]?$",
     re.IGNORECASE,
 )
-_BEHIND_CHOICE = re.compile(
+"""Words and signs before a capital ``A`` or ``I`` that is an option's letter: ``option``, ``it's``, ``(``."""
+_AFTER_CHOICE = re.compile(
     r"\s*(?:$|[).,:;\]/!?\n]|[-–—]\s|—|=|(?:is|was|would|should|could|can|must|isn't|seems|fits|looks|it is|"
     r"because|since|or|and|"
     r"matches|completes|has to|here|again)\b)"
 )
-_SMALL = re.compile(
+_SMALL_LETTER = re.compile(
     r"^\W*(?P<l>[a-z])\W*$|^\W*\(?(?P<m>[a-z])\s*[).:]\s|[(\[](?P<n>[a-z])[)\]]"
     r"|\b(?:option|letter|choice|answer is|choose|pick)\s+\(?(?P<o>[a-z])(?=\W*$|[).,;])",
     re.IGNORECASE,
 )
+"""Small letters that are an option's letter: alone, at the beginning of a line, in brackets, after ``option``."""
 _STOPS = re.compile(
     r"[.!?;\n]|\b(?:but|it's|it is|that's|so|yours is|the right|the correct|the answer)\b", re.IGNORECASE
 )
-_NOT = re.compile(
+"""The end of the stretch in which a negation still denies an option."""
+_NOT_BEFORE = re.compile(
     r"(?:\b(?:not|never|neither|nor|except|without|excluding|rather than|instead of|unlike|"
     r"rul(?:es?|ed|ing) out|exclud(?:es?|ed|ing)|consider(?:ed|ing)|tempted by|hesitated over)|n't)"
     r"(?:\W+(?:option|options|letter|the|a|an|be|either|even|on|in|at|for|fit|possible|answer|right|just))*\W*$",
     re.IGNORECASE,
 )
+"""A negation right before an option: ``not the``, ``rather than option``."""
 _BEFORE_LIST = re.compile(
     r"(?:\b(?:not|neither|except|nor|rul(?:es?|ed|ing) out|exclud(?:es?|ed|ing))|n't)\b", re.IGNORECASE
 )
-_NOT_BEHIND = re.compile(
+"""A negation before a list of options: ``not A, B or C``."""
+_NOT_AFTER = re.compile(
     r"^\W*(?:\([^)]*\)\W*)?(?:\w+ \w+,? (?:but|yet) )?(?:is|are|was|were|looks|seems|"
     r"would be|ca|can|could|does|did)"
     r"(?:n't| not| never| wrong| incorrect| out\b| too | far too | somebody| someone| ruled out| excluded| false)",
@@ -67,7 +74,9 @@ _NOT_BEHIND = re.compile(
 _OFFERED = re.compile(
     r"\b(?:or|(?:could|might|may)(?: just)?(?: as well| also)? be)\s*(?:the |a |an )?$", re.IGNORECASE
 )
+"""Words that offer the next option too: ``or``, ``could be``."""
 _ALSO = re.compile(r"\b(?:both|either|also|equally|as well|so (?:could|would|might)|just as)\b", re.IGNORECASE)
+"""Words that say that several options hold: ``both``, ``as well``."""
 _EXPLAINED = re.compile(
     r"^[^.;,\n]{0,24}?\b(?:is|was|are|were|belongs?|applies|goes|refers|would be)\b[^.;\n]*?"
     r"(?:\b[A-Z]\w+'s\b|\bother|\bsome(?:one|body) else|\b(?:for|of|to|what|where|when|how much) [A-Z]\w+)"
@@ -83,21 +92,25 @@ _FOLLOWS = re.compile(
     r"(?:\b(?:so|therefore|thus|hence|consequently|leaves|leaving)|→|=>)\W*(?:[A-Za-z']+[^\w,.;]+){0,9}$"
 )
 """Words that make the next option the outcome of the text before it: ``so``, ``→``."""
-_SOMEONE = re.compile(
+_PERSON_BEFORE = re.compile(
     r"\b[A-Z][a-z]+(?:'s)?(?: (?:own|one|is|was|paid|has|had|goes|went|pays|chose|picked|uses|keeps|plays|at|on"
     r"|for)){1,3}\s*(?:the |to )?[(]?$"
 )
+"""A person's name with a few words right before an option: ``Ada paid (``."""
 _PERSON = re.compile(r"\b(?:[Yy]ou|[Yy]ours?|[A-Z][a-z]+(?:'s)?)\b")
+"""A word that may be a person: ``you``, or a capitalised word."""
 _FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine)\b")
 _CLAUSE_STARTS = re.compile(r"[.;,!?\n]|\b(?:and|but|while|whereas)\b")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[;\n]")
 _SAME_LIST = re.compile(r"^(?:\W|[A-Za-z](?!\w)|\b(?:be|or|and|nor|option|options)\b)*$")
-_ENDS = re.compile(r"\s*(?:$|[.,;!?)\]\n])")
+"""Only letters of options and list words between two options."""
+_CLAUSE_END_AFTER = re.compile(r"\s*(?:$|[.,;!?)\]\n])")
 _REACH = 400
 """Characters before an option that may deny or mark it."""
 _MOST_MENTIONS = 60
 """Options named more often than this are no explanation of a choice."""
 _GAP = re.compile(r"^[\s).:\]\-–—,=(]*(?:(?:the|a|an|is|i\.e|that is|namely|on|at|in)\b\s*)*$", re.IGNORECASE)
+"""Only signs and small words between an option's letter and a text that belongs to it."""
 
 
 @dataclass(frozen=True)
@@ -255,11 +268,11 @@ def _letters(text: str, count: int) -> list[Mention]:
             # A capital A in the middle of a sentence is not an article.
             letters[position] = letter
         elif letter in "AI":
-            if marked and _BEHIND_CHOICE.match(text, position + 1):
+            if marked and _AFTER_CHOICE.match(text, position + 1):
                 letters[position] = letter
         elif ord(letter) - ord("A") < count or marked:
             letters[position] = letter
-    for match in _SMALL.finditer(text):
+    for match in _SMALL_LETTER.finditer(text):
         name = match.lastgroup or "l"
         letters.setdefault(match.start(name), match[name].upper())
     return [
@@ -275,12 +288,12 @@ def _denied(text: str, span: Span) -> bool:
     clause = before[stops[-1] :] if stops else before
     if re.search(r"\bn(?:ot|either)\b|n't\b", before[-12:]) and not stops:
         clause = before
-    if _NOT.search(before):
+    if _NOT_BEFORE.search(before):
         return True
     for negation in _BEFORE_LIST.finditer(clause):
         if _SAME_LIST.match(clause[negation.end() :].replace("~", "")):
             return True
-    return bool(_NOT_BEHIND.match(text[span.end :]))
+    return bool(_NOT_AFTER.match(text[span.end :]))
 
 
 def _unexplained(text: str, mentions: Sequence[Mention], question: str) -> list[Mention]:
@@ -323,7 +336,7 @@ def _is_explained(text: str, mention: Mention, affirmed: Sequence[Mention], ques
         or text[mention.span.end :].lstrip(").~ ").startswith("?")
         or _EXPLAINED.match(text[mention.span.end :])
         or _goes_with_another(text, mention, affirmed, question)
-        or _SOMEONE.search(text[: mention.span.start])
+        or _PERSON_BEFORE.search(text[: mention.span.start])
     ):
         return True
     later = [m for m in affirmed if m.span.start > mention.span.end]
@@ -382,7 +395,7 @@ def _disagrees(text: str, letter: str, letters: Sequence[Mention], texts: Sequen
         return True
     ends = [m.span.end for m in letters if m.letter == letter and not m.denied]
     return any(
-        end <= m.span.start and _GAP.match(text[end : m.span.start]) and _ENDS.match(text, m.span.end)
+        end <= m.span.start and _GAP.match(text[end : m.span.start]) and _CLAUSE_END_AFTER.match(text, m.span.end)
         for end in ends
         for m in others
     )

@@ -25,7 +25,7 @@ _CONCLUDES = re.compile(
     re.IGNORECASE,
 )
 """Words before the option that is the outcome: ``so it is``, ``I go with``, ``the notes say``."""
-_CONCLUDES_BEHIND = re.compile(
+_CONCLUDES_AFTER = re.compile(
     r"\W*(?:option |letter )?(?:it is|it was|it's|was it|is it|it must be|then|"
     r"(?:is|was) (?:the one|the answer|my (?:answer|choice|pick)))\W*$",
     re.IGNORECASE,
@@ -41,7 +41,7 @@ _LEAVES_OPEN = re.compile(
     re.IGNORECASE,
 )
 """Says that more than one option may be right: ``maybe``, ``both``."""
-_TURNED_DOWN = re.compile(
+_REJECTED = re.compile(
     r"\b(?:no|not|never|none|nothing|nobody|neither|nor|cannot|without|wrong|incorrect|false|unrelated|irrelevant|"
     r"absent|missing|unsupported|unlikely|lacks?|excluded?|eliminated|ruled out|ruling out|discard(?:ed)?|"
     r"dismiss(?:ed)?|others?|another|else|someone|somebody|belongs?|only|just|old|former(?:ly)?|earlier|"
@@ -49,7 +49,7 @@ _TURNED_DOWN = re.compile(
     r"|n't\b|[✗✘❌]|(?<![\w'])[xX](?![\w'])|\b(?:is|was|are|were|for|by) [A-Z]\w+(?:'s)?\b",
 )
 """A remark that rejects an option: ``was never mentioned``, ``belongs to Ada``, ``✗``."""
-_BORNE_OUT = re.compile(
+_SUPPORTED = re.compile(
     r"\b(?:yes|correct|right|match(?:es|ed)?|fits?|supported|confirmed|mention(?:s|ed)|said|says|told|stated|agrees?|"
     r"appears?|yours)\b|[✓✔✅]",
     re.IGNORECASE,
@@ -59,9 +59,9 @@ _YES = re.compile(r"\W*\?\W*(?:yes|yep|right|correct|that's it|that is it)\b", r
 """The answer to an option that is put as a question: ``? Yes``."""
 _NOTHING_ELSE = re.compile(r"(?:\W|\b(?:the|an?|option|letter)\b|(?<!\w)[A-Za-z](?!\w))*", re.IGNORECASE)
 """Nothing but letters of options and what goes with them: ``Option (B).``"""
-_LEAST_TURNED_DOWN = 2
+_MIN_REJECTED = 2
 """Options, at least, that have to be rejected for the remaining one to be chosen."""
-_LEAST_EXPLAINED = 5
+_MIN_EXPLAINING_WORDS = 5
 """Words next to the options from which on an answer explains them."""
 
 
@@ -85,7 +85,7 @@ def concluded(text: str, mentions: Sequence[Mention]) -> str | None:
 def remaining(text: str, mentions: Sequence[Mention], options: int) -> str | None:
     """Return the only option that a text does not name, if it rejects all others and speaks of what remains."""
     ordered = sorted(mentions, key=lambda m: m.span)
-    ruled_out = {m.letter for n, m in enumerate(ordered) if m.denied or _TURNED_DOWN.search(_remark(text, ordered, n))}
+    ruled_out = {m.letter for n, m in enumerate(ordered) if m.denied or _REJECTED.search(_remark(text, ordered, n))}
     unnamed = {chr(ord("A") + n) for n in range(options)} - {m.letter for m in ordered}
     if len(unnamed) != 1 or len(ruled_out) < options - 1:
         return None
@@ -105,9 +105,9 @@ def _is_outcome(text: str, mentions: Sequence[Mention], mention: Mention) -> boo
     start, end = _clause_of(text, mention)
     if {m.letter for m in mentions if start <= m.span.start < end and not m.denied} != {mention.letter}:
         return False
-    if _LEAVES_OPEN.search(text[start:end]) or _TURNED_DOWN.search(text[mention.span.end : end]):
+    if _LEAVES_OPEN.search(text[start:end]) or _REJECTED.search(text[mention.span.end : end]):
         return False
-    if _CONCLUDES.search(text[start : mention.span.start]) or _CONCLUDES_BEHIND.match(text[mention.span.end : end]):
+    if _CONCLUDES.search(text[start : mention.span.start]) or _CONCLUDES_AFTER.match(text[mention.span.end : end]):
         return True
     return _is_alone(text, start, end, mentions)
 
@@ -119,7 +119,7 @@ def _clause_of(text: str, mention: Mention) -> tuple[int, int]:
 
 def _is_alone(text: str, start: int, end: int, mentions: Sequence[Mention]) -> bool:
     """Whether an answer that has explained its options ends in a line or sentence with the option only."""
-    explained = len(re.findall(r"\w{2,}", _blank(text[:start], 0, mentions))) >= _LEAST_EXPLAINED
+    explained = len(re.findall(r"\w{2,}", _blank(text[:start], 0, mentions))) >= _MIN_EXPLAINING_WORDS
     bare = _NOTHING_ELSE.fullmatch(_blank(text[start:end], start, mentions)) and not text[end:].strip(" .!\n")
     return bool(explained and bare and re.search(r"[\n:.!?→]\W*$", text[:start]))
 
@@ -139,9 +139,9 @@ def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:
     against: set[str] = set()
     remarks = [_remark(text, mentions, n) for n in range(len(mentions))]
     for mention, remark in zip(mentions, remarks, strict=True):
-        if mention.denied or _TURNED_DOWN.search(remark):
+        if mention.denied or _REJECTED.search(remark):
             against.add(mention.letter)
-        elif _BORNE_OUT.search(remark):
+        elif _SUPPORTED.search(remark):
             for_it.add(mention.letter)
     letters = {m.letter for m in mentions}
     answered = [m.letter for m, remark in zip(mentions, remarks, strict=True) if _YES.match(remark)]
@@ -152,10 +152,10 @@ def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:
     opening = mentions[0]
     _, end = _clause_of(text, opening)
     opens = _NOTHING_ELSE.fullmatch(_blank(text[:end], 0, mentions)) or _is_outcome(text, mentions, opening)
-    if opens and not opening.denied and len(letters) > _LEAST_TURNED_DOWN and letters - {opening.letter} <= against:
+    if opens and not opening.denied and len(letters) > _MIN_REJECTED and letters - {opening.letter} <= against:
         return opening.letter
     standing = letters - against
-    if len(standing) == 1 and len(against) >= _LEAST_TURNED_DOWN and not for_it - standing:
+    if len(standing) == 1 and len(against) >= _MIN_REJECTED and not for_it - standing:
         return standing.pop()
     return None
 

@@ -35,6 +35,7 @@ _IN_BRACKETS = re.compile(
     r"[$€£¥]?\d[\d.,]*\s?[a-z€£$¥]*\)",
     re.IGNORECASE,
 )
+"""An amount in brackets: ``(about 130 dollars)``."""
 Open = TypeVar("Open", bound=OpenGold)
 
 

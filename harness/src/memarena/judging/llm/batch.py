@@ -23,7 +23,7 @@ from memarena.judging.llm.judge import Patience, Talk
 from memarena.judging.llm.request import Asker, Record
 from memarena.log.store import LogWriter
 
-_LEAST_IN_A_ROW = 8
+_MIN_FAILURES_IN_A_ROW = 8
 """Failures in a row, at least, after which the server counts as down."""
 
 
@@ -174,7 +174,7 @@ class Pass:
             self._in_a_row = self._in_a_row if record.handed_over else 0
             return
         self._in_a_row += 1
-        if self._in_a_row >= max(_LEAST_IN_A_ROW, self._concurrency) and not self._stopped:
+        if self._in_a_row >= max(_MIN_FAILURES_IN_A_ROW, self._concurrency) and not self._stopped:
             self._stopped = f"{self._in_a_row} answers in a row could not be judged; the last: {record.message}"
 
 

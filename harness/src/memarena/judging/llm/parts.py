@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _BETWEEN = re.compile(r"[.!?]+[\"')\]]*(?=\s|$)|[;()\[\]{}\u2013\u2014\n]+|:(?=\s)|\s-+(?=\s)")
-_MOST = 8
+_MAX_PARTS = 8
 """Most parts of an answer, since each may cost a call; neighbours are joined if there are more."""
 
 
@@ -16,5 +16,5 @@ def parts_of(answer: str) -> tuple[str, ...]:
     """
     pieces = [part.strip() for part in _BETWEEN.split(answer)]
     parts = [part for part in pieces if any(c.isalnum() for c in part)]
-    size = -(-len(parts) // _MOST)
+    size = -(-len(parts) // _MAX_PARTS)
     return tuple(". ".join(parts[n : n + size]) for n in range(0, len(parts), size)) if parts else ()

@@ -18,6 +18,7 @@ _FILES: dict[JudgeTask, str] = {
     "bucket": "bucket.v2.toml",
     "rubric": "rubric.v3.toml",
 }
+"""Prompt files by task; some kinds of questions have their own."""
 _DECOY = "decoy.v1.toml"
 _NAME = re.compile(r"\{([a-z_]+)\}")
 

@@ -14,6 +14,7 @@ from memarena.log.records import BehaviourLabel, Bucket, JudgeTask
 
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 _REASON_CHARACTERS = 600
+"""Characters of a reason that the log keeps."""
 
 
 class ReplyError(Exception):

@@ -19,11 +19,12 @@ from memarena.judging.text_gold.reading import NEGATIONS, TextReading
 T = TypeVar("T")
 
 _STEPS = (0.01, 0.15, 0.25, 0.34, 0.45, 0.5, 0.6, 0.67, 0.75, 0.85, 0.99)
+"""Thresholds at which a share becomes features."""
 _SHORT, _LONG = 6, 25
 """Words up to which an answer is short, and from which on it is long."""
-_ITEM = 0.6
+_HAS_ITEM = 0.6
 """Share of an item's words from which on the answer has the item."""
-_LEAST_PART = 0.25
+_MIN_PART = 0.25
 """Share of a part's words below which it is missing."""
 
 
@@ -110,7 +111,7 @@ def _bag_share(expected: Sequence[str], there: Sequence[str]) -> float:
 def _items(question: TextReading, gold: TextReading, answer: TextReading) -> float:
     """Return the share of the gold's parts that the answer has."""
     parts = [own for item in gold.items if (own := [t for t in item.tokens if t not in question.token_set])]
-    return _share(parts, lambda own: recall(own, answer.tokens) >= _ITEM)
+    return _share(parts, lambda own: recall(own, answer.tokens) >= _HAS_ITEM)
 
 
 def _share(members: Sequence[T], is_there: Callable[[T], bool]) -> float:
@@ -164,7 +165,7 @@ def _flags(question: TextReading, gold: TextReading, answer: TextReading, size: 
     yield from _parts(question, gold, answer)
 
 
-_FRESH = 4
+_MAX_FRESH = 4
 """Largest count of words that are in neither question nor gold: this many may paraphrase a part."""
 
 
@@ -179,16 +180,16 @@ def _parts(question: TextReading, gold: TextReading, answer: TextReading) -> Ite
     if len(parts) < 2:
         return
     shares = [recall(part_tokens, answer.tokens) for part_tokens in parts]
-    missing = [share < _LEAST_PART for share in shares]
+    missing = [share < _MIN_PART for share in shares]
     if not any(missing) or all(missing):
         yield "parts all" if not any(missing) else "parts none"
         return
     expected = [*gold.tokens, *question.tokens]
-    fresh = min(_FRESH, sum(recall([t], expected) < 1 for t in answer.token_set))
+    fresh = min(_MAX_FRESH, sum(recall([t], expected) < 1 for t in answer.token_set))
     enough = "most" if 3 * sum(missing) <= len(parts) else "half"
     yield f"parts {enough}"
     yield f"parts {enough}&fresh {fresh}"
-    if max(shares) >= _ITEM:
+    if max(shares) >= _HAS_ITEM:
         yield f"parts {enough}, one whole&fresh {fresh}"
 
 
@@ -216,6 +217,7 @@ def _same_unit(a: object, b: object) -> bool:
 
 
 _TURNS = frozenset(("but", "instead", "however", "although", "though", "rather", "yet", "whereas", "while", "until"))
+"""Words with which a sentence turns away from what came before."""
 _WINDOW = 4
 """Words before a word of the gold within which a negation negates it."""
 

@@ -20,13 +20,13 @@ from memarena.judging.text_gold.typed import TypedOutcome, decide_typed
 from memarena.judging.typed_value.plain_text import plain_text
 
 MODEL = "text_gold"
-_KNOWS = 0.5
+_MAY_STATE_GOLD = 0.5
 """Share of the gold's own words above which an answer with a phrase of declining may still state the gold."""
-_SHORT_ITEM = 4
+_MAX_ITEM_WORDS = 4
 """Most words of a thing in a list."""
-_MOST_LISTED = 5
+_MAX_LISTED = 5
 """Other things in a list from which on an answer lists everything instead of answering."""
-_SHOWN = 80
+_REASON_CHARACTERS = 80
 """Characters of gold and answer that a reason shows."""
 
 
@@ -46,7 +46,7 @@ def judge_text(question: str, golds: Sequence[str], answer: str, *, model: Linea
     best = next((outcome for outcome in outcomes if outcome.correct), outcomes[0])
     f1 = max(token_f1(answer, gold) for gold in golds)
     judgment = right if best.correct else wrong
-    return judgment("text", best.code, f1, value=golds[0][:_SHOWN], words=best.claim[:_SHOWN])
+    return judgment("text", best.code, f1, value=golds[0][:_REASON_CHARACTERS], words=best.claim[:_REASON_CHARACTERS])
 
 
 def readings(
@@ -65,11 +65,11 @@ def decide_without_model(question: TextReading, gold: TextReading, answer: TextR
     typed = decide_typed(question, gold, answer)
     if typed is not None:
         return typed
-    if (others := _listed(question, gold, answer)) >= _MOST_LISTED:
+    if (others := _listed(question, gold, answer)) >= _MAX_LISTED:
         return TypedOutcome(False, Code.TOO_MUCH, f"{others} other things in a list")
     if _is_verbatim(question, gold, answer):
         return TypedOutcome(True, Code.STATES_GOLD, gold.text)
-    if answer.declines and not gold.declines and recall(own_tokens(question, gold), answer.tokens) < _KNOWS:
+    if answer.declines and not gold.declines and recall(own_tokens(question, gold), answer.tokens) < _MAY_STATE_GOLD:
         return TypedOutcome(False, Code.DECLINES, answer.text)
     return None
 
@@ -86,10 +86,10 @@ def _judge(question: TextReading, gold: TextReading, answer: TextReading, model:
 
 def _listed(question: TextReading, gold: TextReading, answer: TextReading) -> int:
     """Return how many other things an answer lists that is mostly a list; 0 if the gold is not a single thing."""
-    if len(gold.items) != 1 or len(gold.words) > _SHORT_ITEM:
+    if len(gold.items) != 1 or len(gold.words) > _MAX_ITEM_WORDS:
         return 0
     gold_tokens = own_tokens(question, gold)
-    short = [item for item in answer.items if len(item.words) <= _SHORT_ITEM]
+    short = [item for item in answer.items if len(item.words) <= _MAX_ITEM_WORDS]
     others = sum(not recall(gold_tokens, item.tokens) and not item.token_set <= question.token_set for item in short)
     return others if 4 * others >= 3 * len(answer.items) - 3 else 0
 

@@ -14,6 +14,7 @@ from memarena.judging.tables import data_file
 
 TABLE = "word_relations.v1.txt.gz"
 _LEAST_PREFIX = 5
+"""Least common letters at the beginning of two forms of one word."""
 SAME, NEAR = 1.0, 0.5
 
 

@@ -18,12 +18,15 @@ from memarena.judging.tables import toml_file
 from memarena.judging.text_gold.meanings import bases
 
 NEGATIONS = frozenset(("not", "never", "no", "without", "neither", "nor", "instead", "rather", "wrong", "incorrect"))
+"""Words that negate a sentence."""
 Side = Literal["yes", "no"]
 
 _TABLE = "text_gold.v1.toml"
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(*A-Z0-9-])|\n+|;\s+")
 _ITEM_BREAK = re.compile(r"\s*(?:,|;|/|\n|\s&\s|(?<!between )\band\b|\bas well as\b|\bplus\b)\s*", re.IGNORECASE)
+"""Signs and words between the items of a list."""
 _SIDE_ALONE = re.compile(r"\b(yes|no)\b(?=[\"'*)]*\s*(?:[.,;:!]|$))")
+"""``yes`` or ``no`` at the end of a sentence or clause."""
 _CLOCK = re.compile(r"[:.]|[ap]\.?\s?m\b|clock|noon|midday|midnight|past|to\b|in the|at ", re.IGNORECASE)
 """Signs of a time of day, which "around 20" lacks."""
 _TIMES = re.compile(r"\b(?:once|twice|thrice)\b", re.IGNORECASE)
@@ -31,6 +34,7 @@ _COUNTS = {"once": 1, "twice": 2, "thrice": 3}
 _YES_NO = re.compile(
     r"^\W*(?:would|is|are|was|were|does|do|did|has|have|had|can|could|will|should|might)\b(?!.*\bor\b)", re.IGNORECASE
 )
+"""The beginning of a question for yes or no; ``or`` in it asks for a choice instead."""
 
 
 @dataclass(frozen=True)

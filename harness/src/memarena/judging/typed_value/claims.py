@@ -25,11 +25,14 @@ _PARTS = frozenset((",", ";", ".", ")", "\n", "—", "/", "and", "or", "while", 
 """Words and signs that separate a person after a value from the next value."""
 _OTHERS = frozenset(("he", "she"))
 _HIS = frozenset(("his", "her", "hers", "their", "theirs"))
+"""Words for the value of a person who was named before."""
 _HAVING = frozenset(
     ("has", "had", "have", "keeps", "holds", "puts", "planned", "plans", "set", "takes", "does", "goes")
 )
+"""Verbs of having and doing, of which a holder is the subject."""
 _PEOPLE = (Mask.ASKED, Mask.OTHER)
 _ASIDES = ("supposed", "set_against", "beside")
+"""Sections of the table with asides (:func:`_without_asides`)."""
 
 
 class Matter(StrEnum):

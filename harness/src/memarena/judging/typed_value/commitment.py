@@ -26,6 +26,7 @@ _APART = "APART"
 """A value that is told as another person's, as the other version, or as wrong."""
 _CONTRACTED = {"n't": "not", "'s": "is", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am"}
 _HAVE_BASES = frozenset(("it", "that", "he", "she", "there", "here", "what", "who", "where", "when", "how"))
+"""Words after which ``'s`` is ``is`` and not a possessive."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ _AFFIRMED = re.compile(
 """An answer that begins by saying that the premise holds."""
 _IN_LISTS = frozenset((",", ";", ".", ")", "/", "\n", "-", "–", "*", "•", "&", "and", "or", "the", "a", "an"))
 """Words and signs between the values of a list; numbers of lines count too."""
-_MOST_LISTED = 4
+_MAX_LISTED = 4
 """Other values in one list from which on an answer lists everything instead of answering."""
 _NEGATED = re.compile(r"(?<!\S)(?:not|n't|never|isn't)(?!\S)|n't(?!\S)")
 
@@ -75,7 +75,7 @@ def fault_of(question: OpenQuestion, statement: Statement) -> Judgment | None:
         faults = [_fault(question, statement, claim) for claim in claims]
         if all(faults):
             return wrong("value", next(f for f in faults if f), value=describe(value))
-    if (others := _listed(statement)) >= _MOST_LISTED:
+    if (others := _listed(statement)) >= _MAX_LISTED:
         return wrong("value", Code.TOO_MUCH, words=f"{others} other values in a list")
     return None
 

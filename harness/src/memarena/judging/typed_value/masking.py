@@ -54,8 +54,10 @@ _PIECE = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[^\w\s]|\n", re.UNICODE)
 _YOU = frozenset(
     ("you", "your", "yours", "you're", "you've", "you'd", "you'll", "yourself", "i", "my", "me", "mine", "i've")
 )
+"""Words for the asker in answers to a question about the asker."""
 _THEY_WORDS = "he she his her hers they their theirs him he's she's they're himself herself"
 _THEY = frozenset(_THEY_WORDS.split())
+"""Words for the person asked about in answers to a question about another person."""
 _WHOLE_DATE = 3
 """Fineness of a date with its day: it does not compete with ``late May``."""
 _TITLE = re.compile(r"[A-Z]\S*(?: .*)? [A-Z]\S*|[A-Z]\S*")
@@ -64,21 +66,25 @@ _YOURS = frozenset(("yours", "mine"))
 _HOLIDAYS = frozenset(
     ("christmas", "christmas day", "christmas eve", "new year", "new year's day", "easter", "boxing day")
 )
-_VERB_BEHIND = re.compile(
+"""Holidays, which are capitalised and not people."""
+_VERB_AFTER = re.compile(
     r"\s+(?:has|had|is|was|will|took|went|got|paid|goes|does|did|keeps|kept|bought|made|gave|sold|sent|put|hid|chose|told|said|"
     r"pays|plays|uses|needs|[a-z]{3,}ed)\b"
 )
+"""A verb right after a capitalised word, which makes it a person."""
 _SAYING_DAY = re.compile(
     r"\b(?:on|from|of|dated|in your (?:talk|chat|conversation) (?:on|of)|this)\s+"
     r"(?:the (?:evening|morning|afternoon) of )?"
     r"(?:\w+day,? )?(?:the )?$",
     re.IGNORECASE,
 )
+"""Words right before the day of a conversation: ``in your chat on the``."""
 _SPEECH_NEAR = re.compile(
     r"\b(?:said|told|tell|mention\w*|talk\w*|chat\w*|conversation\w*|session|spoke|speak|wrote|claimed|heard|asked|brought|"
     r"message|note[ds]?|repeated|according|confirmed|previously|when)\b",
     re.IGNORECASE,
 )
+"""Words of speech, one of which is near the day of a conversation."""
 
 
 def masked(question: OpenQuestion, read: ReadText) -> list[Token]:
@@ -167,7 +173,7 @@ def _is_stranger(question: OpenQuestion, text: str, span: Span) -> bool:
     word = text[span.start : span.end].removesuffix("'s").lower()
     opens = re.search(r"(?:^|[.!?:;\n*\"(]\s*)$", text[: span.start]) is not None
     owns = text[span.end :].startswith("'s")
-    acts = _VERB_BEHIND.match(text[span.end :]) is not None
+    acts = _VERB_AFTER.match(text[span.end :]) is not None
     placed = re.search(r"\b(?:the|in|at|on|near|under)\s+$", text[: span.start].lower()) is not None
     explained = word in question.text.lower() or word in _HOLIDAYS or word.endswith(("ish", "ese"))
     return not explained and not placed and (owns or acts or not opens)
@@ -176,7 +182,7 @@ def _is_stranger(question: OpenQuestion, text: str, span: Span) -> bool:
 def _may_be_title(text: str, span: Span) -> bool:
     """Whether a capitalised stranger is a title: not a person, who owns, acts, or is named after ``with``."""
     after, before = text[span.end :], text[: span.start].lower()
-    person = after.startswith("'s") or _VERB_BEHIND.match(after) or re.search(r"\b(?:with|to|for|by|from)\s+$", before)
+    person = after.startswith("'s") or _VERB_AFTER.match(after) or re.search(r"\b(?:with|to|for|by|from)\s+$", before)
     return not person
 
 

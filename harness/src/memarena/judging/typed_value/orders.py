@@ -17,15 +17,20 @@ _STRETCH = re.compile(
     r"|(?P<turned>\bafter\b|\bfollowing\b|\bpreceded by\b)",
     re.IGNORECASE,
 )
+"""Signs and words between stretches that each tell an event; ``after`` puts the later event first."""
 _BACKWARDS = re.compile(r"\bbefore (?:that|this|it|them|which)\b|\bpreceded by\b", re.IGNORECASE)
+"""Words that tell an event before the one just told; several of them reverse the whole order."""
 _SAYS_BACKWARDS = re.compile(
     r"\b(?:reverse order|last to first|latest to earliest|latest first|newest first|backwards)\b", re.I
 )
+"""Words that state that the order is reversed."""
 _ASKS_FIRST = re.compile(r"\b(?:first|earlier|before|earliest)\b", re.IGNORECASE)
 _LEAST_PREFIX = 4
+"""Least common letters at the beginning of two forms of one word."""
 _HEAD = 2
 """The last word of an event names its object and counts twice."""
 _ENOUGH = 2
+"""Least score of the event that a stretch is about."""
 _FEW = 3
 """Content words of a stretch that may be the name of an event in a list."""
 

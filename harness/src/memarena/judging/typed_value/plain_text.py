@@ -22,7 +22,9 @@ _BULLET = re.compile(r"^\s*(?:[-*•‣▪–+]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+(?=
 _INLINE_NUMBER = re.compile(r"(?:(?<=\s)|^)\(?\d{1,2}\)\s+")
 """A number of a list within a line: the ``2) `` of ``1) soup 2) bread``."""
 _ANSWER_KEYS = ("answer", "final_answer", "final answer", "response", "result", "value", "correct", "correction")
+"""Names of a JSON field that has the answer; only the first six are looked for."""
 _ASIDE_KEYS = ("reason", "reasoning", "explanation", "note", "evidence", "confidence", "source_turn", "thought")
+"""Names of JSON fields that are not part of the answer."""
 _LABEL = re.compile(
     r"^\s*(?:(?:the|my|final|correct|short) )*(?:answer|response|result)\s*(?:is)?\s*[:=]\s*", re.IGNORECASE
 )
@@ -48,9 +50,10 @@ _NOUN = (
 )
 _PAIR = re.compile(rf"(?<![\w'’])((?:{_NOUN}\s+){{1,7}})and ((?:{_NOUN}(?:\s|(?=\W)|$)){{1,7}})")
 """Two things that ``and`` joins, up to a verb or a sign."""
-_ECHO_WORDS = 4
+_MIN_ECHO_WORDS = 4
+"""Least words of a question whose repetition is removed."""
 _BRACKET = re.compile(r"[\[\]{}]")
-_DEEPEST = 24
+_MAX_DEPTH = 24
 """Deepest nesting of JSON that is read, deeper than any answer: parsing takes a nested call for each level."""
 
 
@@ -94,7 +97,7 @@ def with_antecedents(text: str) -> str:
 
 def from_json(text: str) -> str:
     """Return a JSON object or list as lines, empty if it holds only null; any other text as it is."""
-    if text[:1] not in "{[" or text[-1:] not in "}]" or _depth(text) > _DEEPEST:
+    if text[:1] not in "{[" or text[-1:] not in "}]" or _depth(text) > _MAX_DEPTH:
         return text
     try:
         value = json.loads(text)
@@ -140,7 +143,7 @@ def _lines(content: object) -> Iterator[str]:
 def _without_echo(text: str, question: str) -> str:
     """Return the text without the question, if the answer repeats it word for word."""
     words = question.split()
-    if len(words) < _ECHO_WORDS or words[0].lower() not in text.lower():
+    if len(words) < _MIN_ECHO_WORDS or words[0].lower() not in text.lower():
         return text
     pattern = r"\s+".join(re.escape(word) for word in words)
     return re.sub(pattern, " ", text, flags=re.IGNORECASE)

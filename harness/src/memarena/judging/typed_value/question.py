@@ -209,19 +209,20 @@ def scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
     return tuple(v for v in values if not isinstance(v, SetValue | OrderValue))
 
 
-_MOST_READ = 4096
-_READ: dict[tuple[str, str, int, int], OpenQuestion] = {}
+_MAX_CACHED = 4096
+"""Most questions in the cache, which is emptied then."""
+_CACHE: dict[tuple[str, str, int, int], OpenQuestion] = {}
 
 
 def open_question(record: Question, evidence: tuple[EvidenceSession, ...]) -> OpenQuestion:
     """Return an open question as read. Recent ones are cached: many cells answer the same question."""
     key = (record.instance.instance_id, record.question_text, id(record), len(evidence))
-    cached = _READ.get(key)
+    cached = _CACHE.get(key)
     if cached is not None and cached.record is record and cached.evidence == evidence:
         return cached
     gold = record.instance.gold
     assert isinstance(gold, OpenGold)
-    if len(_READ) >= _MOST_READ:
-        _READ.clear()
-    _READ[key] = question = OpenQuestion(record, evidence, gold)
+    if len(_CACHE) >= _MAX_CACHED:
+        _CACHE.clear()
+    _CACHE[key] = question = OpenQuestion(record, evidence, gold)
     return question

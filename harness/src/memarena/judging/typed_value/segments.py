@@ -11,10 +11,14 @@ from memarena.judging.typed_value.masking import Mask, Token
 
 TABLE = "claims.v1.toml"
 VALUES = (Mask.VALUE, Mask.CHANGED, Mask.PREMISE, Mask.RIVAL)
+"""Masks that are values."""
 _SENTENCE = frozenset((".", "!", "?", "\n"))
 _CONCLUDES = frozenset(("so", "hence", "therefore", "thus"))
+"""Words that begin a new segment after a comma."""
 _ASIDES = frozenset(("though", "however"))
+"""Words of contrast that may be between commas within a clause."""
 _CUT = frozenset((";", "(", ")", "—", "while", "whereas", "but", "though", "although", "however", "yet", "→", "/"))
+"""Words and signs of contrast, which end a segment."""
 
 
 @cache

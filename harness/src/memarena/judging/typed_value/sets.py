@@ -17,7 +17,9 @@ from memarena.judging.typed_value.question import OpenQuestion, describe
 from memarena.judging.typed_value.segments import phrases
 
 _PIECE = re.compile(r",|;|\band\b|&|\n|[.!?](?:\s|$)|:")
-_MOST_WORDS = 4
+"""The boundary between pieces of a list."""
+_MAX_MEMBER_WORDS = 4
+"""Most words of a piece that may be another member."""
 
 
 def rule_set(value: SetValue, question: OpenQuestion, read: ReadText) -> Judgment:
@@ -70,7 +72,7 @@ def _extra_things(read: ReadText, question: OpenQuestion, own_spans: list[Span])
         piece = read.text[start:end]
         if not any(s.start < end and start < s.end for s in own_spans):
             news = set(content_words(piece)) - question.question_words
-            if news and len(words(piece)) <= _MOST_WORDS:
+            if news and len(words(piece)) <= _MAX_MEMBER_WORDS:
                 extra.append(piece.strip())
         start = match.end() if match else end
     return extra

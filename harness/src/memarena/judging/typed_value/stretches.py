@@ -24,6 +24,7 @@ _BARE = _ARTICLES | frozenset(
 )
 """Words that say nothing of a value."""
 _ASKER = frozenset(("you", "your", "yours", "yourself"))
+"""Words for the asker, who is another person if the question is not about the asker."""
 
 
 def is_answered_elsewhere(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
