@@ -67,6 +67,7 @@ lint: setup
 	$(BIN)/lint-imports
 	$(BIN)/python -m scripts.import_table --check
 	$(BIN)/python -m scripts.words
+	$(BIN)/python -m scripts.docstrings
 	$(BIN)/python -m scripts.hashes --check
 	cd proto && ../$(BIN)/buf lint
 	cd proto && ../$(BIN)/buf breaking --against baseline.binpb

@@ -56,7 +56,7 @@ class Configuration:
 
 
 def named_configurations() -> tuple[Configuration, ...]:
-    """All configurations that come with the program, by name."""
+    """Return all configurations that come with the program, by name."""
     folder = files(__package__)
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
     return tuple(
@@ -66,7 +66,7 @@ def named_configurations() -> tuple[Configuration, ...]:
 
 
 def read_named(name: str) -> Configuration:
-    """The configuration of that name. Raises :class:`RunError` if there is none."""
+    """Return the configuration of that name. Raises :class:`RunError` if there is none."""
     known = {configuration.name: configuration for configuration in named_configurations()}
     if name not in known:
         raise RunError(
@@ -77,7 +77,7 @@ def read_named(name: str) -> Configuration:
 
 
 def read_file(path: Path) -> Configuration:
-    """A user's configuration: TOML in the form of the named ones, or YAML that holds the fields of a run alone.
+    """Read a user's configuration: TOML in the form of the named ones, or YAML that holds the fields of a run alone.
 
     A relative data set path counts from the file's folder. Raises :class:`RunError` with file and field.
     """

@@ -180,7 +180,7 @@ class Connection:
             self._unary(rpc, self._channel.unary_unary(path, _as_is, _as_is), sent[0])
 
     def health(self, service: str = "", deadline_s: float | None = None) -> str:
-        """The status by name, ``SERVING`` or ``unknown_7`` for example. Sent without the bearer token (SEC-3)."""
+        """Return the status by name, such as ``SERVING`` or ``unknown_7``. Sent without the bearer token (SEC-3)."""
         response = self._call(
             "Health",
             lambda timeout: self._health.Check(health_pb2.HealthCheckRequest(service=service), timeout=timeout),

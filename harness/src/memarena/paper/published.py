@@ -10,6 +10,6 @@ from memarena.paper.published_types import Published
 
 @cache
 def load_published() -> Published:
-    """The published tables, as ``tables/published.v2.json`` holds them."""
+    """Return the published tables, as ``tables/published.v2.json`` holds them."""
     text = (files("memarena.paper") / "tables" / "published.v2.json").read_text(encoding="utf-8")
     return Published.model_validate_json(text)

@@ -212,5 +212,5 @@ class Published(Record):
     printed: tuple[PrintedTable, ...]
 
     def cell(self, backend: str, reader: str) -> GridCell | None:
-        """The grid's cell, None if the paper has none."""
+        """Return the grid's cell, None if the paper has none."""
         return next((c for c in self.grid if (c.backend, c.reader) == (backend, reader)), None)

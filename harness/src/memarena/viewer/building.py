@@ -79,7 +79,7 @@ class Caches:
         return Ready(path, older=True) if cache_fit == "older" else build
 
     def faults(self) -> dict[Path, str]:
-        """By folder of a run: why its last build gave no cache."""
+        """Return why the last build of a run gave no cache, by the run's folder."""
         return {folder: build.fault for folder, build in self._builds.items() if build.fault}
 
     def best(self, run: FoundRun) -> BestRow | None:

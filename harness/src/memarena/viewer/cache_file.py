@@ -70,7 +70,7 @@ class CacheKey:
     position: Position
 
     def as_json(self) -> str:
-        """The key as JSON, as the cache stores it."""
+        """Return the key as JSON, as the cache stores it."""
         log_position = [self.position.size_bytes, self.position.changed_ns]
         return json.dumps([self.cache_version, self.judge, self.judge_version, self.folder, log_position])
 

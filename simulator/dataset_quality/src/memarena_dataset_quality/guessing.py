@@ -169,7 +169,7 @@ def _strategy(guesser: _Guesser, name: str) -> Callable[[Instance], str]:
 
 
 def guess(train: Sequence[World], test: Sequence[World]) -> Guessing | None:
-    """Guess every question of ``test``. None if there is none, or no world to learn from."""
+    """Guess every question of ``test``. Return None if it has none, or there is no world to learn from."""
     known = [_by_family(world) for world in train]
     families = sorted({family for world in known for family in world})
     hits: dict[str, list[int]] = {}

@@ -41,7 +41,7 @@ REQUIRED = (
 
 
 def reader_call(calls: list[ModelCall]) -> ModelCall:
-    """The call of the reader. Raises BrokenError if there is none."""
+    """Return the call of the reader. Raises BrokenError if there is none."""
     for call in reversed(calls):
         if call.path == "/chat/completions" and call.model == READER:
             return call
@@ -50,7 +50,7 @@ def reader_call(calls: list[ModelCall]) -> ModelCall:
 
 
 def prompt_of(calls: list[ModelCall]) -> str:
-    """What the reader was asked, in lower case."""
+    """Return the reader's messages as text in lower case."""
     return "\n".join(text for _, text in reader_call(calls).messages()).lower()
 
 

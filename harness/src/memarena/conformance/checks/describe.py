@@ -65,7 +65,7 @@ def stable(backend: BackendUnderTest) -> None:
 
 
 def _changed(*described: pb.DescribeResponse) -> str:
-    """The fields in which descriptions differ."""
+    """Return the fields in which descriptions differ."""
     fields = pb.DescribeResponse.DESCRIPTOR.fields
     return ", ".join(field.name for field in fields if len({str(getattr(each, field.name)) for each in described}) > 1)
 

@@ -63,7 +63,7 @@ TEXTS = (*OPTIONAL, "header.owner.display_name", "session.participants.display_n
 
 
 def _rich_day(backend: BackendUnderTest, text: str) -> list[pb.IngestRequest]:
-    """A day with every field set."""
+    """Return a day with every field set."""
     ns = backend.namespace()
     frames = ns.frames(ns.session("It is late.", "So it is."), events=[fixtures.event(backend.new_id(), "It rained.")])
     for path in TEXTS:
@@ -72,7 +72,7 @@ def _rich_day(backend: BackendUnderTest, text: str) -> list[pb.IngestRequest]:
 
 
 def _out_of_order(ns: NamespaceFixture) -> list[pb.IngestRequest]:
-    """A day with sessions, turns and events out of the order of ids and times."""
+    """Return a day with sessions, turns and events out of the order of ids and times."""
     sessions = []
     for letter, minute in (("z", 300), ("a", 20), ("m", 120)):
         session_id = f"{letter}-{ns.backend.new_id()}"

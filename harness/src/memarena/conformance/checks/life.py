@@ -86,7 +86,7 @@ def everything(backend: BackendUnderTest) -> None:
 
 
 def _lost(groups: dict[str, list[bool]]) -> list[str]:
-    """Kinds of which less than half is returned; of a memory that misses many things, those of which nothing is."""
+    """Return kinds of which less than half is returned, or, if many things are missed, those of which nothing is."""
     hits = [hit for each in groups.values() for hit in each]
     enough = 0.5 if sum(hits) >= _SOUND * len(hits) else 0.01
     return [kind for kind, each in groups.items() if sum(each) < enough * len(each)]

@@ -28,7 +28,7 @@ _TURN_ENVELOPE_BYTES = 256
 
 
 def _small_days(backend: BackendUnderTest) -> str | None:
-    """A limit of days is declared that a few seconds are enough to fill."""
+    """Return why no check can fill a day; None if a limit is declared that a few seconds are enough to fill."""
     most = backend.described.limits.max_day_bytes
     if not most:
         return "no limit of a day's bytes is declared"
@@ -38,7 +38,7 @@ def _small_days(backend: BackendUnderTest) -> str | None:
 def exhausted(
     ns: NamespaceFixture, sent: list[pb.IngestRequest] | pb.SearchRequest, what: str, name: str, limit: int
 ) -> None:
-    """It is refused, and the message names field and limit."""
+    """Raise BrokenError unless ``sent`` is refused by a message that names field and limit."""
     refused = ns.refuse(sent, "RESOURCE_EXHAUSTED", what)
     message = " ".join((refused.message, *refused.fields, *refused.details))
     if not names_field(message, name) or limit not in sizes_in(message):
@@ -46,7 +46,7 @@ def exhausted(
 
 
 def _padded(text: str, size: int) -> str:
-    """The text, filled up to ``size`` bytes of UTF-8 with one long run of a two-byte character."""
+    """Return the text, filled up to ``size`` bytes of UTF-8 with one long run of a two-byte character."""
     missing = size - len(text.encode())
     return text + "." * (missing % 2) + "é" * (missing // 2)
 

@@ -18,7 +18,7 @@ _FOREIGN: tuple[Phase, ...] = ("unknown_token", "not_offered", "no_such_path")
 
 
 def _calls(backend: BackendUnderTest) -> list[ModelCall]:
-    """Every model call of the run so far, with those of an ingest, a search and an answer made for it once."""
+    """Return every model call of the run so far, with those of an ingest, a search and an answer made for it once."""
     if not backend.linger_until:
         ns, fact = backend.filled()
         ns.expect_visible(fact)

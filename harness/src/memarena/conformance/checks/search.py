@@ -53,7 +53,7 @@ OUT_OF_PLACE: dict[str, tuple[str, pb.Requester]] = {
 
 
 def with_models(backend: BackendUnderTest, question: pb.SearchRequest) -> pb.SearchRequest:
-    """A copy with a model access whose token is good for nothing any more: only its form matters."""
+    """Return a copy with a model access whose token is no longer valid: only its form matters."""
     copy = pb.SearchRequest()
     copy.CopyFrom(question)
     with backend.access("") as access:
@@ -66,7 +66,7 @@ def _seen(ns: NamespaceFixture, question: pb.SearchRequest, what: str = "a sound
 
 
 def _filled(backend: BackendUnderTest, count: int = _FACTS) -> tuple[NamespaceFixture, pb.SearchRequest]:
-    """A namespace with some facts, and a question that asks for all of them."""
+    """Return a namespace with some facts, and a question that asks for all of them."""
     ns = backend.namespace()
     facts = [backend.fact() for _ in range(count)]
     ns.add(*facts[:2])
@@ -160,7 +160,7 @@ def max_context_tokens(backend: BackendUnderTest) -> None:
 
 
 def _filled_widely(backend: BackendUnderTest) -> tuple[NamespaceFixture, pb.SearchRequest]:
-    """As above, in words of three bytes a letter: whoever counts letters is above the bound in whatever order."""
+    """Return the same in words of three bytes a letter: a memory that counts letters exceeds the bound in any order."""
     ns, facts = backend.namespace(), [backend.fact() for _ in range(_FACTS)]
     ns.commit(ns.frames(*(ns.session(f"{_WIDE} {fact.statement}{'.' * n}") for n, fact in enumerate(facts))))
     ns.expect_visible(facts[-1])
@@ -330,7 +330,7 @@ def events(backend: BackendUnderTest) -> None:
 
 
 def scored(backend: BackendUnderTest) -> tuple[NamespaceFixture, str, str]:
-    """A namespace, a question in rare and in common words, and a text that makes a word of it more common."""
+    """Return a namespace, a question in rare and in common words, and a text that makes a word of it more common."""
     ns, facts = backend.namespace(), (backend.fact(), backend.fact())
     if not backend.keeps_words:
         ns.add(*facts)

@@ -132,6 +132,6 @@ def any_year(backend: BackendUnderTest) -> None:
 
 
 def dates_of_the_clock() -> set[str]:
-    """The real date here and wherever the backend's clock may stand."""
+    """Return the real date here and wherever the backend's clock may stand."""
     now = datetime.now(UTC)
     return {(now + timedelta(days=days)).date().isoformat() for days in (-1, 0, 1)}

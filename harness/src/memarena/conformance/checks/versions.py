@@ -23,7 +23,7 @@ M = TypeVar("M", bound=Message)
 
 
 def _extended(message: M) -> M:
-    """A copy that carries a field of a later version."""
+    """Return a copy that carries a field of a later version."""
     copy = type(message)()
     copy.ParseFromString(message.SerializeToString() + _UNKNOWN_FIELD)
     return copy
