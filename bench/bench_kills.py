@@ -49,7 +49,7 @@ SWEEP_EVERY = 3
 """Every SWEEP_EVERY-th seed starts a sweep, the others a run."""
 _ENDED_BY = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 _ORDERLY = {130, -signal.SIGINT, -signal.SIGTERM}
-"""Exit codes after a request to end; by the signal itself where it came before there was a run."""
+"""Exit codes after a request to end; the signal itself if it came before there was a run."""
 
 
 @dataclass
@@ -250,7 +250,7 @@ def struck(setup: Setup, seed: int, whole: int, kills: int) -> Ended:
 
 
 def _strike(setup: Setup, harness: Harness, ended: Ended, draw: Random, out: Path, whole: int, mark: str) -> bool:
-    """Wait for a random moment and strike; False where the harness has ended."""
+    """Wait for a random moment and strike; return False if the harness has ended."""
     victim = draw.choices(VICTIMS, WEIGHTS[ended.kind])[0]
     _moment(harness, draw, out, whole)
     if not harness.running():

@@ -35,7 +35,7 @@ LEAST_POINTS = 10.0
 TRIVIAL = ("always refuse", "always don't know")
 """Policies that answer without a memory. One that always discloses has P = 0, and so F1_PU 0, by its definition."""
 CHOSEN = "best constant"
-"""Shown beside, without a bar: the one answer to everything that suits the gold best, chosen with the gold at hand."""
+"""Also shown, without a bar: the single answer to all questions that fits the golds best, chosen by the golds."""
 SEED = 301
 WORLDS = 8
 """As many as it takes for an interval over worlds."""
@@ -45,7 +45,7 @@ WORLDS = 8
 class Gap:
     """The gap between two backends on one dimension: percent of both, points between them.
 
-    ``low`` and ``high`` are the ends of the paired 95% interval over the egos of all worlds, None where there is none;
+    ``low`` and ``high`` are the ends of the paired 95% interval over the egos of all worlds, None if there is none;
     ``by_world`` the points in each world, ``over_worlds`` the ends of Student's interval over these.
     """
 

@@ -26,7 +26,7 @@ _REASONS = {
 
 
 def reason_of(first: ErrorDetails) -> str:
-    """Return why a value is invalid, in the project's own wording instead of pydantic's where there is one."""
+    """Return why a value is invalid, in the project's own wording if there is one, else in pydantic's."""
     words = _REASONS.get(first["type"])
     if words is None:
         return first["msg"].removeprefix("Value error, ")

@@ -42,7 +42,7 @@ def wilson(share: float, n: int) -> tuple[float, float]:
 
     Args:
         share: the observed share.
-        n: number of independent items behind it, at least 1.
+        n: number of independent items, at least 1.
     """
     z2 = _Z95 * _Z95
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
@@ -53,7 +53,7 @@ def wilson(share: float, n: int) -> tuple[float, float]:
 def difference_interval(left: float, n_left: int, right: float, n_right: int) -> tuple[float, float]:
     """Return the 95% interval of ``left - right`` for two independent shares (Newcombe 1998, method 10), low end first.
 
-    ``n_left`` and ``n_right`` are the numbers of items behind each, at least 1.
+    ``n_left`` and ``n_right`` are the numbers of items of each, at least 1.
     """
     low_l, high_l = wilson(left, n_left)
     low_r, high_r = wilson(right, n_right)

@@ -61,7 +61,7 @@ class FamilyChange(Record):
 
 
 class SettingChange(Record):
-    """A setting that differs, as JSON; ``null`` where a side does not have it."""
+    """A setting that differs, as JSON; ``null`` for a side that does not have it."""
 
     key: str
     """Dotted key, for example ``cell.reading.max_context_tokens`` or ``versions.memarena``."""

@@ -85,7 +85,7 @@ class RunFacts:
     evidence: dict[str, EvidenceSession] = field(default_factory=dict)
     described: dict[str, BackendDescribed] = field(default_factory=dict)
     not_isolated: set[str] = field(default_factory=set)
-    """Cells whose backend ran at any time where it could read the data set."""
+    """Cells whose backend could read the data set at any time."""
     attempts: dict[tuple[str, str], list[Attempt]] = field(default_factory=dict)
     """By cell and instance id, in the order in which the attempts were made."""
     verdicts: list[Verdict] = field(default_factory=list)

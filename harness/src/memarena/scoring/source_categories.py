@@ -40,7 +40,7 @@ ALL, MEAN = "all", "mean of categories"
 
 @dataclass(frozen=True)
 class Categories:
-    """The categories of a run's questions; empty where its data set has none."""
+    """The categories of a run's questions; empty if its data set has none."""
 
     by: str = ""
     """The key of metadata that holds the category."""

@@ -158,7 +158,7 @@ def by_refusal_list(question: QuestionScore, correct: bool) -> bool:
 
 
 def figures_of(right: Array, total: Array) -> dict[str, Array]:
-    """Compute every figure of each draw; NaN where nothing was asked.
+    """Compute every figure of each draw; NaN without questions.
 
     Args:
         right: counts of right questions, of shape (draws, groups).

@@ -95,7 +95,7 @@ class Driver:
     say: Say
     wants_stop: Callable[[], bool] = lambda: False
     seconds_of: Callable[[Cell], float | None] = lambda _: None
-    """Expected seconds of a cell, where earlier ones tell: long ones go first."""
+    """Expected seconds of a cell, None if unknown: long cells start first."""
     _waiting: list[Cell] = field(default_factory=list)
     _running: dict[str, tuple[Placed, Job]] = field(default_factory=dict)
     _sent: Counter[str] = field(default_factory=Counter)
@@ -109,7 +109,7 @@ class Driver:
     _lonely_since: float | None = None
 
     def run(self) -> SweepOutcome:
-        """Do all cells. Raises :class:`SweepError` where no node can take what waits, or the storage refuses."""
+        """Run all cells. Raises :class:`SweepError` if no node can run a waiting cell, or the storage refuses."""
         self.storage.check()
         self._find_delivered()
         open_cells = [cell for cell in self.cells if cell.name not in self.manifest.state.sealed]
@@ -156,7 +156,7 @@ class Driver:
         self._check_nodes(nodes)
 
     def _check_nodes(self, nodes: Sequence[Node]) -> None:
-        """Raise SweepError where nothing runs and nothing can."""
+        """Raise SweepError if no cell runs and none can be started."""
         if self._running or not self._waiting:
             self._lonely_since = None
             return

@@ -83,15 +83,15 @@ def carry_out(
     stop: threading.Event,
     alive: Alive,
 ) -> End:
-    """Carry out a cell. Never raises; a caller that dies ends everything that was started.
+    """Run a cell. Never raises; the death of the calling process ends everything that was started.
 
     Args:
         job: the cell.
-        storage: where the sealed files go; None: they stay in :func:`run_folder` until somebody fetches them.
-        give_world: brings a data set that is not made from a seed.
-        give_reader: has a reader ready that may be shared.
-        stop: when it is set the run ends in order, and its log stays.
-        alive: False when the node is gone although this process is not.
+        storage: where the sealed files go; None: they stay in :func:`run_folder` until the driver fetches them.
+        give_world: copies a data set that is not generated from a seed to this node.
+        give_reader: starts a reader that may be shared, unless it runs.
+        stop: when it is set, the run ends in order, and its log stays.
+        alive: returns False if the node is gone although this process is not.
     """
     folder, message = cell_folder(job), ""
     try:

@@ -52,7 +52,7 @@ def is_right(instance: Instance, answer: str, today: date) -> bool:
 
 
 def states_all(values: Sequence[Value], answer: str, today: date) -> bool:
-    """Whether an answer states all values and no other where that can be read. False for no value at all."""
+    """Whether an answer states all values and, if that can be read, no other. False without any value."""
     flat = [member for value in values for member in (value.members if isinstance(value, SetValue) else (value,))]
     return bool(flat) and all(_states(value, flat, answer, today) for value in flat)
 

@@ -209,7 +209,7 @@ class Bank:
         """Check that every rule that is referred to has alternatives; keep those of one half of the bank.
 
         The first, third, … line of a rule belong to the tuning half, so that lines added at the end of a rule leave
-        the others where they are. Rules of fewer than ``SPLIT_FROM`` lines, and those named in ``whole``, belong to
+        the others in their halves. Rules of fewer than ``SPLIT_FROM`` lines, and those named in ``whole``, belong to
         both halves.
         """
         for name, where in self._wanted.items():

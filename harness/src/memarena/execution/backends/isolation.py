@@ -166,7 +166,7 @@ class WorkFolder:
         return self.path / _DATA
 
     def bring_back(self) -> None:
-        """Put the files into the cell's folder, where that is another."""
+        """Move the files into the cell's folder, if they are in another."""
         if self.path == self._cell_dir:
             return
         for name in (_DATA, LOG):

@@ -184,7 +184,7 @@ class BackendSession:
         return failure
 
     def _reach_again(self) -> str:
-        """Wait at the address. Raises :class:`BackendAwayError` where nothing, or another backend, serves there."""
+        """Wait at the address. Raises :class:`BackendAwayError` if nothing, or another backend, serves there."""
         drops = self.client.drops
         try:
             self.client.wait_until_serving()
@@ -290,7 +290,7 @@ def _changed_fields(before: pb.DescribeResponse, after: pb.DescribeResponse) -> 
 
 
 def check_description(cell: Cell, description: pb.DescribeResponse) -> None:
-    """Raise :class:`CellError` where a backend cannot take part in the cell as planned."""
+    """Raise :class:`CellError` if a backend cannot take part in the cell as planned."""
     name = cell.backend
     if description.contract_version.partition(".")[0] != "1":
         raise CellError(

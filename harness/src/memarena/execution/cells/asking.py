@@ -61,10 +61,10 @@ class Replies:
 def ask(
     context: AskContext, client: BackendClient, question: Question, request: pb.SearchRequest, ids: NamespaceIds
 ) -> Replies:
-    """Search, then Answer, whatever a backend or a reader does.
+    """Search, then Answer; failures of backend and reader are part of the replies.
 
-    Raises :class:`CellError` where the backend refuses the options that the run set: what is wrong there is ours, and
-    no question of the cell could be answered.
+    Raises :class:`CellError` if the backend refuses the run's options: the configuration is at fault, and no question
+    of the cell could be answered.
     """
     started = time.monotonic_ns()
     search, calls = _search(context, client, question, request, ids)
@@ -377,8 +377,7 @@ def _contract_fault(
 def text_before_reader(trace: AnswerTrace, calls: Sequence[GatewayCall]) -> str:
     """Return a message with both times if a backend wrote before the reader did (SPEC.md ANS); else empty.
 
-    Only where the reader wrote at all, and no reply of it came from a cache: an answer without the reader is marked by
-    scoring.
+    Empty too if the reader wrote nothing, or a reply of it came from a cache: scoring marks an answer without a reader.
     """
     if any(call.from_cache for call in calls):
         return ""

@@ -44,8 +44,9 @@ class CellRun:
     def run(self, questions: Sequence[Question], progress: CellProgress) -> None:
         """Ask all questions that have no outcome yet. ``questions`` are ordered by ego, then day.
 
-        Raises CellError where the backend does not come up, does not fit, or is gone from its address, InfraError where
-        a failure of ours stays, RunError where a day or a question is above a limit that the backend states.
+        Raises CellError if the backend does not start, does not fit, or is gone from its address, InfraError if a
+        failure of the harness or a model persists, RunError if a day or a question is above a limit that the backend
+        states.
         """
         description = self._session.open(self._cell)
         check_questions(self._cell.backend, description.limits, questions)
@@ -60,12 +61,11 @@ class CellRun:
             for ego in egos:
                 ego.run()
             return
-        # Days and questions are separate phases, which a meter can tell apart only where none of the one kind
-        # lies between two of the other.
-        taken_in = list(egos)
-        for ego in taken_in:
+        # Days and questions are separate phases: a meter can separate them only if all days come before all questions.
+        all_egos = list(egos)
+        for ego in all_egos:
             ego.take_in()
-        for ego in taken_in:
+        for ego in all_egos:
             ego.run()
 
     def _context(self, description: pb.DescribeResponse) -> AskContext:

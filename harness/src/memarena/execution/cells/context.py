@@ -57,9 +57,9 @@ class AskContext:
         return self.cell_token
 
     def access(self, token: str, role: Literal["reader", "extractor"]) -> pb.ModelAccess:
-        """Access to models through the gateway for one call: one that generates, in the given role, and the helpers.
+        """Return access to models through the gateway for one call: one that generates, in ``role``, and the helpers.
 
-        The reader extracts where no extractor was configured. With a token of the cell every call has the same access.
+        The reader extracts if no extractor is configured. With a token of the cell every call has the same access.
         """
         extraction = next((helper for helper in self.helpers if helper.role == "extractor"), None)
         extractor = None if extraction is None else _model(extraction, extraction.context_window_tokens, "extractor")

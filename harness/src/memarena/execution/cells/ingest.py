@@ -53,9 +53,11 @@ class ProblemSink(Protocol):
 
 
 class DaySender:
-    """Sends the days of one ego. ``problem`` writes one line about the backend to the log, ``heal_reader`` brings a
-    reader back that failed and raises InfraError where that is not possible. ``again``: a namespace does not survive a
-    restart, whatever the backend still knows.
+    """Sends the days of one ego.
+
+    ``problem`` writes one line about the backend to the log; ``heal_reader`` restarts a failed reader and raises
+    InfraError if that is not possible. ``again``: a namespace is given up after a restart, even if the backend still
+    has its days.
     """
 
     def __init__(

@@ -202,7 +202,7 @@ def _sglang(config: ReaderConfig) -> SglangSettings | None:
 
 
 class HelperPool:
-    """The helpers of a run: an embedder, an extractor, a reranker, as far as they are configured.
+    """The helpers of a run: those that are configured of an embedder, an extractor and a reranker.
 
     Use it as a context manager, like :class:`ReaderPool`.
     """

@@ -37,7 +37,7 @@ class ModelServices:
     def start(self, name: str, config: RunConfig, append: Append) -> None:
         """Start and prepare a reader that starts on demand, after stopping other readers of that kind.
 
-        Raises InfraError where it cannot be made ready.
+        Raises InfraError if it cannot be made ready.
         """
         self.release(except_for=name)
         if self.readers.is_running(name):

@@ -85,7 +85,7 @@ def plan_run(
 
 
 def _check_names(config: RunConfig, names: Sequence[str]) -> None:
-    """Raise :class:`RunError` where a setting is for a backend that takes no part."""
+    """Raise :class:`RunError` if a setting is for a backend that is not part of the run."""
     for flag, names_in_flag in (
         ("option", config.options),
         ("setting", config.settings),

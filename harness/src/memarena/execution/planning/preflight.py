@@ -119,7 +119,7 @@ def logged_plan(previous: RunProgress, plan: RunPlan) -> RunPlan:
 
 
 def check_windows(plan: RunPlan) -> None:
-    """Raise :class:`RunError` where a reader's window does not even hold the shortest question and its answer.
+    """Raise :class:`RunError` if a reader's window does not even hold the shortest question and its answer.
 
     Every question would then fail, and backends that read for themselves would be blamed for it.
     """
@@ -147,9 +147,9 @@ def _identity(reader: ReaderRef) -> tuple[str, str, str]:
 
 
 def make_environments(backends: Sequence[BackendChoice], config: RunConfig, say: Callable[[str], None]) -> None:
-    """Make what backends are to run in and is not there yet; not if one of them is going to be refused anyway.
+    """Make the missing environments of backends, unless one of the backends will be refused anyway.
 
-    Raises :class:`RunError` where an environment cannot be made.
+    Raises :class:`RunError` if an environment cannot be made.
     """
     launchable = [backend for backend in backends if isinstance(backend, LaunchableBackend)]
     if any(backend.unmet(config.settings.get(backend.name)) for backend in launchable):
@@ -255,8 +255,9 @@ def deadlines(config: RunConfig) -> Deadlines:
 
 
 def lock_out(out: Path) -> int:
-    """Make the folder if it is not there, and keep other runs out of it until the descriptor is closed: what a run
-    starts there before it has a log, another would be in the way of.
+    """Make the folder if it does not exist, and lock it against other runs until the descriptor is closed.
+
+    The lock is taken before there is a log, since two runs that start in one folder would disturb each other.
 
     Raises :class:`RunError` if nothing can be written there, LogError if another run is there already.
     """
@@ -272,7 +273,7 @@ def lock_out(out: Path) -> int:
 
 
 def check_loopback() -> None:
-    """Raise :class:`RunError` where there is no IPv4 loopback, on which gateway, readers and backends listen."""
+    """Raise :class:`RunError` if there is no IPv4 loopback, on which gateway, readers and backends listen."""
     try:
         socket.create_server(("127.0.0.1", 0)).close()
     except OSError as error:
@@ -283,7 +284,7 @@ def check_loopback() -> None:
 
 
 def check_space(out: Path) -> None:
-    """Raise :class:`RunError` where the disk is (nearly) full, so that no backend is blamed for it."""
+    """Raise :class:`RunError` if the disk is (nearly) full, so that no backend is blamed for it."""
     folder = out
     while not folder.exists():
         folder = folder.parent

@@ -122,7 +122,7 @@ def interval(values: Array, clusters: int) -> Interval | None:
 
 
 def clusters_of(totals: Array, metric: str) -> int:
-    """Count the egos behind a figure: the fewest of each of its D6 groups, and of all its other groups together."""
+    """Count the egos of a figure: the fewest of each of its D6 groups, and of all its other groups together."""
     columns = {g: totals[:, GROUPS.index(g)] > 0 for g in GROUPS_OF[metric]}
     sides = [column for g, column in columns.items() if g.startswith(("DENY", "ALLOW"))]
     others = [column for g, column in columns.items() if not g.startswith(("DENY", "ALLOW"))]

@@ -79,7 +79,7 @@ class CellActor:
         self._job, self._storage, self._world, self._readers = job, storage, world, readers
         self._stop = threading.Event()
         self._raylet = os.getppid()
-        # The token opens the whole cluster, and a memory is somebody else's program.
+        # The token gives access to the whole cluster, and a memory is a program of a third party.
         os.environ.pop("RAY_AUTH_TOKEN", None)
         _undo_threads(self._raylet)
 

@@ -31,7 +31,7 @@ _TYPOGRAPHY = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "�
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A session as it is read: where it comes from, and its turns as (speaker, text)."""
+    """A session to read: its source, and its turns as (speaker, text)."""
 
     source: str
     session_id: str

@@ -17,11 +17,11 @@ from pydantic import TypeAdapter, ValidationError
 from memarena_dataset_quality.world import World
 
 COMMUNITY = frozenset({"home_location", "work_location", "group_membership", "group_role", "group_place"})
-"""Attributes whose values are words of everyday talk (a part of town, a post): looked for only where they are asked."""
+"""Attributes whose values are words of everyday talk (a part of town, a post): searched only for questions on them."""
 HAPPENED = "date"
 """Attribute of statements that something happened on a day; the happening follows it, verb first."""
 TIE = "tie"
-"""Attribute of statements on what two people are to each other, which nobody asks for the value of."""
+"""Attribute of statements on the tie of two people, about whose value there are no questions."""
 ARTICLES = frozenset({"the", "a", "an"})
 _VALUE: TypeAdapter[Value] = TypeAdapter(Value)
 Phrase = tuple[str, ...]
