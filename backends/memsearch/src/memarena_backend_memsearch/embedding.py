@@ -141,7 +141,7 @@ def gateway_model(models: ModelAccess | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class CurrentEmbedding:
     """The embedder of the current call. ``dimension`` is the length of its vectors."""
 
     embedder: Embedder
@@ -150,13 +150,13 @@ class Work:
     call: Call
 
 
-_current: ContextVar[Work] = ContextVar("embedding_work")
+_current: ContextVar[CurrentEmbedding] = ContextVar("embedding_work")
 
 
 @contextmanager
-def working_with(work: Work) -> Iterator[None]:
-    """Make MemSearch embed with ``work`` within this context."""
-    token = _current.set(work)
+def embed_with(current: CurrentEmbedding) -> Iterator[None]:
+    """Make MemSearch embed with ``current`` within this context."""
+    token = _current.set(current)
     try:
         yield
     finally:
@@ -173,8 +173,8 @@ class CallProvider:
 
     async def embed(self, texts: list[str]) -> list[list[float]]:
         """Return one vector per text. It blocks, since each event loop serves a single call."""
-        work = _current.get()
-        vectors = work.embedder.embed(texts, work.purpose, work.call)
+        current = _current.get()
+        vectors = current.embedder.embed(texts, current.purpose, current.call)
         if any(len(vector) != self.dimension for vector in vectors):
             raise unavailable(f"the embedding model {self.model_name} no longer gives {self.dimension} dimensions")
         return vectors

@@ -81,7 +81,7 @@ def read_note(folder: Path) -> IndexNote | None:
 
 
 class NamespaceIndex:
-    """The index of one namespace. Call its methods within :func:`embedding.working_with`.
+    """The index of one namespace. Call its methods within :func:`embedding.embed_with`.
 
     They raise CallError if embedding fails, and MilvusException if the database fails.
     """

@@ -28,7 +28,14 @@ from memarena_backend import (
 from pymilvus import MilvusException  # type: ignore[import-untyped]
 
 from memarena_backend_memsearch import embedding, index
-from memarena_backend_memsearch.embedding import EmbeddedE5, Embedder, EmbeddingError, EndpointEmbedder, Purpose, Work
+from memarena_backend_memsearch.embedding import (
+    CurrentEmbedding,
+    EmbeddedE5,
+    Embedder,
+    EmbeddingError,
+    EndpointEmbedder,
+    Purpose,
+)
 from memarena_backend_memsearch.index import Chunk, IndexNote, Milvus, NamespaceIndex
 from memarena_backend_memsearch.lite import MilvusLite
 from memarena_backend_memsearch.markdown import day_file
@@ -145,8 +152,8 @@ class MemSearchMemory(Memory):
 
     @contextmanager
     def _asking(self, note: IndexNote, embedder: Embedder | None, purpose: Purpose, call: Call) -> Iterator[None]:
-        work = Work(embedder or _NoEmbedder(note.model), note.dimension, purpose, call)
-        with embedding.working_with(work):
+        current = CurrentEmbedding(embedder or _NoEmbedder(note.model), note.dimension, purpose, call)
+        with embedding.embed_with(current):
             yield
 
     def _note(self, embedder: Embedder, call: Call, namespace: str) -> IndexNote:
