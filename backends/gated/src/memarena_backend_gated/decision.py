@@ -188,7 +188,7 @@ def _by_wishes(
 
 
 _EARLY = "early"
-"""In place of an Answer: a wish to share from a future day; until then earlier wishes decide, else it withholds."""
+"""Replaces an Answer for a wish to share from a future day: until then earlier wishes decide, else it withholds."""
 
 
 def _of_session(

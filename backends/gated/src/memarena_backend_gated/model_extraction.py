@@ -100,13 +100,13 @@ class ModelWork:
 
     calls: int = 0
     tokens: int = 0
-    """Tokens of prompts and replies, as far as the endpoint reports them."""
+    """Tokens of prompts and replies that the endpoint reports."""
     elapsed_ns: int = 0
     retried: int = 0
     to_rules: int = 0
     """Stretches of sessions that the rules read instead."""
     reasons: list[str] = field(default_factory=list)
-    """Why, one for each such stretch."""
+    """The reason for each such stretch."""
 
     def notices(self) -> list[Notice]:
         """Return the counts as notices, without those that are 0."""

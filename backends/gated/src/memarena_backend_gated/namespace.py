@@ -28,11 +28,11 @@ class IndexedTurn:
     session_id: str
     order: int
     stems: frozenset[str]
-    """Of its content words."""
+    """Stems of its content words."""
     tokens: frozenset[str]
     """Codes and numbers that identify a fact by themselves."""
     words: frozenset[str]
-    """In lower case, without a possessive ending."""
+    """Words in lower case, without a possessive ending."""
 
     def mentions(self, person: str) -> bool:
         """Whether the turn names a person, by the first name at least."""
@@ -45,12 +45,12 @@ class Namespace:
 
     owner_id: str = ""
     turns: dict[str, IndexedTurn] = field(default_factory=dict)
-    """By turn id, in the order in which they were ingested."""
+    """Turns by id, in the order in which they were ingested."""
     by_session: dict[str, list[IndexedTurn]] = field(default_factory=dict)
-    """By session id."""
+    """Turns by session id."""
     by_stem: dict[str, list[IndexedTurn]] = field(default_factory=lambda: defaultdict(list))
     by_token: dict[str, list[IndexedTurn]] = field(default_factory=lambda: defaultdict(list))
-    """By identifying token."""
+    """Turns by identifying token."""
     participants_by_session: dict[str, frozenset[str]] = field(default_factory=dict)
     """Participant ids of each session in which the owner spoke."""
     acquaintances: set[str] = field(default_factory=set)
@@ -62,15 +62,15 @@ class Namespace:
     ties: TieBook = field(default_factory=TieBook)
     records: list[Record] = field(default_factory=list)
     records_by_turn: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
-    """By the ids of the turns that they are about."""
+    """Records by the ids of the turns that they are about."""
     deletions: list[Record] = field(default_factory=list)
-    """Those that wish something deleted."""
+    """Records of wishes to delete something."""
     turns_with_stem: Counter[str] = field(default_factory=Counter)
     """Number of turns by stem."""
     records_by_topic: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
-    """By the stems of their topic, without deletions."""
+    """Records by the stems of their topic, without deletions."""
     records_by_token: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
-    """By the identifying tokens of the turns that they are about, without deletions."""
+    """Records by the identifying tokens of the turns that they are about, without deletions."""
     sensitive_by_turn: dict[str, bool] = field(default_factory=dict)
     """Cache of `is_sensitive` by turn id: searches return the same turns again."""
 

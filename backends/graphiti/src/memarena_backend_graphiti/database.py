@@ -52,7 +52,7 @@ class Driver(kuzu_driver.KuzuDriver):
         super().__init__(database)
 
     def setup_schema(self) -> None:
-        """Called by the library's constructor."""
+        """Create the schema, unless the database is read-only. The library's constructor calls this."""
         if not self._read_only:
             super().setup_schema()
 

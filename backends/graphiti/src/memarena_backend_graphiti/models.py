@@ -144,7 +144,7 @@ class NoEmbedder(EmbedderClient):
     """A placeholder: a search requires an embedder but already has its vector."""
 
     async def create(self, input_data: object) -> list[float]:
-        """Never called."""
+        """Raise AssertionError, since it is never called."""
         raise AssertionError("a search is given its vector")
 
 
@@ -152,5 +152,5 @@ class NoReranker(CrossEncoderClient):
     """A placeholder: the library requires a cross-encoder, but reciprocal rank fusion does not use it."""
 
     async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
-        """Never called."""
+        """Raise AssertionError, since it is never called."""
         raise AssertionError("no search recipe here uses a cross-encoder")

@@ -58,7 +58,7 @@ class GatewayModel:
         self._endpoint = endpoint
         self._call = call
         self.counts = CallCounts()
-        """Of the present extraction; the caller replaces it before the next."""
+        """Counts of the present extraction; the caller replaces them before the next."""
 
     def ask(self, messages: Sequence[BaseMessage], tools: Tools, choice: Any) -> AIMessage:
         """Return the reply with its usable tool calls. Raises Abandoned."""

@@ -53,9 +53,9 @@ class RowProblem:
     file: str
     """Name relative to the folder, without ``.gz``."""
     reason: str
-    """What is wrong, and what was expected."""
+    """The fault, and the expected value."""
     line: int | None = None
-    """From 1; None if the file as a whole is meant."""
+    """Line number from 1; None if the file as a whole is meant."""
     field: str = ""
     """Path of the field, dots between names and positions: ``turns.3.text``. Empty: the row as a whole."""
 

@@ -44,11 +44,11 @@ class AccessCase:
     known_to_ego: bool
     """False: A is a stranger to E."""
     relation: str = ""
-    """What A is to E; "" if nothing says it."""
+    """Relation of A to E ("sister"); "" if nothing states it."""
     may_know: tuple[str, ...] = ()
-    """Who may know by the wish: agent ids, or relations of CIRCLES."""
+    """Persons who may know by the wish: agent ids, or relations of CIRCLES."""
     may_not_know: tuple[str, ...] = ()
-    """Who may not know by the wish: agent ids, or relations of CIRCLES."""
+    """Persons who may not know by the wish: agent ids, or relations of CIRCLES."""
     pending: bool = False
     """Whether the first day on which others may know by the wish is in the future."""
 

@@ -10,9 +10,9 @@ from memarena.meters.readings import Channel, Reading, Unavailable, one_line, re
 
 @dataclass(frozen=True)
 class FileSource:
-    """Channels that are each read by a function; ``OSError`` and ``ValueError`` are reasons, not ends.
+    """A meter whose channels are each read by a function, where OSError and ValueError make a reading unavailable.
 
-    ``opened`` is the way to make one; ``absent`` are the channels already known not to be there.
+    Made by ``opened``, whose ``absent`` are channels that are known to be missing.
     """
 
     name: str
@@ -21,14 +21,14 @@ class FileSource:
 
     @property
     def channels(self) -> Sequence[Channel]:
-        """What could be read at opening."""
+        """Channels that could be read at opening."""
         return tuple(self.readers)
 
     @classmethod
     def opened(
         cls, name: str, readers: Mapping[Channel, Callable[[], float]], absent: Sequence[Unavailable] = ()
     ) -> FileSource:
-        """Read every channel once; those that cannot be read now are unavailable for good."""
+        """Read every channel once; a channel that cannot be read now stays unavailable."""
         first = [attempt(channel, reader) for channel, reader in readers.items()]
         readable = {entry.channel for entry in first if isinstance(entry, Reading)}
         readers_kept = {channel: reader for channel, reader in readers.items() if channel in readable}

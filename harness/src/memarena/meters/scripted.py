@@ -1,4 +1,4 @@
-"""Meters without a device: a replayed recording, a constant, and none."""
+"""Implements meters without a device: a replayed recording, a constant, and none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ConstantSource:
         return (self._value,)
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 class NoSource:
@@ -47,7 +47,7 @@ class NoSource:
         return ()
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 class ReplaySource:
@@ -76,4 +76,4 @@ class ReplaySource:
         return self._ticks[self._next - 1]
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""

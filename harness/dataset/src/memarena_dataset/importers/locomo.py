@@ -45,7 +45,7 @@ FAMILY_OF_CATEGORY: Mapping[int, Family] = {
 CATEGORY_NAMES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 
 _CONVERSATIONS = 10
-"""Of the whole data set."""
+"""Number of conversations of the whole data set."""
 _SESSION_KEY = re.compile(r"session_(\d+)")
 _DATE_KEY = re.compile(r"session_(\d+)_date_time")
 _DIALOGUE_ID = re.compile(r"D(\d+):(\d+)")

@@ -93,14 +93,14 @@ def import_longmemeval(source: Path, out: Path, leave_out: Collection[str] = ())
 
 @dataclass(frozen=True, slots=True)
 class _Haystack:
-    """The history of a question as written."""
+    """The history of a question that was written."""
 
     session_of: Mapping[str, str]
-    """Our session id for each of theirs."""
+    """Our session id by the session id of the file."""
     ends: Mapping[str, float]
-    """When each of our sessions ends."""
+    """End of each session in simulated days, by our session id."""
     marked: Sequence[str]
-    """Turns that are marked as evidence."""
+    """Ids of the turns that are marked as evidence."""
 
 
 class _Hashed:

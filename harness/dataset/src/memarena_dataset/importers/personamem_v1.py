@@ -62,7 +62,7 @@ class _Question:
     line: int
     row: Mapping[str, str]
     end: int
-    """How many messages come before it."""
+    """Number of messages of the history before the question."""
 
 
 def is_version_1(source: Path) -> bool:

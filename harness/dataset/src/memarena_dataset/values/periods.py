@@ -276,7 +276,7 @@ _FORMS: Mapping[str, Callable[[Groups], Days]] = {
     "lone": _month,
     "only": _month,
 }
-"""By form of the pattern, the function that reads its days."""
+"""The function that reads the days of a match, by form of the pattern."""
 
 
 def _part(part: str | None, first: date, last: date) -> tuple[date, date]:
