@@ -1,4 +1,4 @@
-"""Base of the scripted servers: delays a reply by a time that is exact to about a tenth of a millisecond on the wire.
+"""Delays replies of the scripted servers by a time that is exact to about a tenth of a millisecond on the wire.
 
 The delay counts from the moment at which the kernel took the request's last packet in, not from when Python learned of
 it; the last of it is spent awake, since who sleeps wakes late; and the reply is made beforehand, so that nothing but

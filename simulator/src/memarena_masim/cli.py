@@ -1,4 +1,4 @@
-"""The command ``masim``: parses options, calls one function, prints the result.
+"""Implements the command ``masim``: parses options, calls one function, prints the result.
 
 Each command imports what it needs when it runs, so that the others start fast.
 """

@@ -1,4 +1,4 @@
-"""The configuration of a world: size, seed, densities; the presets."""
+"""Defines the configuration of a world: size, seed, densities; and the presets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error type of MaSim."""
+"""Defines the error type of MaSim."""
 
 from memarena_dataset.errors import MemArenaError
 

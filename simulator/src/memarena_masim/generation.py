@@ -1,4 +1,4 @@
-"""``masim generate``: makes one data set or several, and resumes those that are unfinished."""
+"""Implements ``masim generate``: makes one data set or several, and resumes those that are unfinished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands ``masim pack``: parse options, call one function, print the result."""
+"""Implements the commands ``masim pack``: they parse options, call one function, and print the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counter-based random number streams, each keyed by its purpose.
+"""Provides counter-based random number streams, each keyed by its purpose.
 
 A stream is the SHAKE-128 output of (key, block counter), so a draw depends on the key and its place in the stream and
 on nothing else: not on other streams, the process, the Python version or the order in which streams are made.
@@ -64,10 +64,10 @@ class Stream:
 
     def weighted(self, items: Sequence[T], weights: Sequence[float]) -> T:
         """Return one of ``items``, by weight."""
-        left = self.unit() * math.fsum(weights)
+        remaining = self.unit() * math.fsum(weights)
         for item, weight in zip(items, weights, strict=True):
-            left -= weight
-            if left < 0:
+            remaining -= weight
+            if remaining < 0:
                 return item
         return items[-1]
 

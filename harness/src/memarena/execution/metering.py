@@ -167,8 +167,8 @@ class RunMetering:
         """Stop the sampler and log the energy of every phase. May be called twice."""
         phases, self._phases = self._phases, []
         samples = self._stopped(max((end for phase in phases for _, end in phase.pieces), default=0))
-        before, after = self._idle.get("idle_before"), self._idle.get("idle_after")
-        idle = IdleWindows(before, after) if before and after else None
+        idle_before, idle_after = self._idle.get("idle_before"), self._idle.get("idle_after")
+        idle = IdleWindows(idle_before, idle_after) if idle_before and idle_after else None
         self._append(*measured(phases, samples, system_channel=self._system_channel, idle=idle))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM remembered: Python drops a KeyboardInterrupt that is raised inside a library's callback."""
+"""Remembers SIGINT and SIGTERM, since Python drops a KeyboardInterrupt that is raised inside a library's callback."""
 
 from __future__ import annotations
 

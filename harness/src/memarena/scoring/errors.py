@@ -1,4 +1,4 @@
-"""What can go wrong in scoring, as one line for the user."""
+"""Defines the error of scoring, whose message is one line for the user."""
 
 from memarena_dataset.errors import MemArenaError
 

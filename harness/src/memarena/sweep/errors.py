@@ -1,4 +1,4 @@
-"""What a user of sweeps can mend."""
+"""Defines the errors of sweeps that a user can correct."""
 
 from memarena_dataset.errors import MemArenaError
 

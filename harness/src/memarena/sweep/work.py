@@ -1,4 +1,4 @@
-"""One cell on its node: its world is made or found, the run is carried out as a child, sealed, and brought away.
+"""Runs one cell on its node: gets its world, executes the run as a child process, seals it, and stores it.
 
 Everything stands below a scratch folder of the node: ``worlds/<key>`` and ``cells/<name>``. A cell that is sent again
 finds there what an earlier attempt left, and the run goes on with its log. A lock on each folder, held by the guard of

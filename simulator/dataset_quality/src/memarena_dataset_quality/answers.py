@@ -100,10 +100,12 @@ def _minutes(value: TimeValue) -> int:
 
 
 def _in_order(value: OrderValue, answer: str) -> bool:
-    text, at = normal(answer), 0
+    text, offset = normal(answer), 0
     for item in value.items:
-        positions = [position for form in spellings(item) if (position := text.find(normal(form).rstrip(), at)) >= 0]
+        positions = [
+            position for form in spellings(item) if (position := text.find(normal(form).rstrip(), offset)) >= 0
+        ]
         if not positions:
             return False
-        at = min(positions) + 1
+        offset = min(positions) + 1
     return True

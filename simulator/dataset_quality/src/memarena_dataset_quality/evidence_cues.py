@@ -107,11 +107,11 @@ def auc(positive: Sequence[float], negative: Sequence[float]) -> float:
     if not positive or not negative:
         return math.nan
     ranked = sorted([(value, True) for value in positive] + [(value, False) for value in negative])
-    total, at = 0.0, 0
-    while at < len(ranked):
-        end = at
-        while end < len(ranked) and ranked[end][0] == ranked[at][0]:
+    total, index = 0.0, 0
+    while index < len(ranked):
+        end = index
+        while end < len(ranked) and ranked[end][0] == ranked[index][0]:
             end += 1
-        total += sum(label for _, label in ranked[at:end]) * (at + end + 1) / 2
-        at = end
+        total += sum(label for _, label in ranked[index:end]) * (index + end + 1) / 2
+        index = end
     return (total - len(positive) * (len(positive) + 1) / 2) / (len(positive) * len(negative))

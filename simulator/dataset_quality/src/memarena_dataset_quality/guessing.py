@@ -170,8 +170,8 @@ def _strategy(guesser: _Guesser, name: str) -> Callable[[Instance], str]:
 
 def guess(train: Sequence[World], test: Sequence[World]) -> Guessing | None:
     """Guess every question of ``test``. Return None if it has none, or there is no world to learn from."""
-    known = [_by_family(world) for world in train]
-    families = sorted({family for world in known for family in world})
+    by_family_of_train = [_by_family(world) for world in train]
+    families = sorted({family for world in by_family_of_train for family in world})
     hits: dict[str, list[int]] = {}
     constants: dict[str, float] = {}
     chosen: dict[str, str] = {}
@@ -179,9 +179,9 @@ def guess(train: Sequence[World], test: Sequence[World]) -> Guessing | None:
         questions = [instance for world in test for instance in _by_family(world).get(family, [])]
         if not questions:
             continue
-        chosen[family] = _choose([world.get(family, []) for world in known])
+        chosen[family] = _choose([world.get(family, []) for world in by_family_of_train])
         strategy = _strategy(
-            _Guesser([instance for world in known for instance in world.get(family, [])]), chosen[family]
+            _Guesser([instance for world in by_family_of_train for instance in world.get(family, [])]), chosen[family]
         )
         hits[family] = [int(strategy(instance) == label(instance)) for instance in questions]
         best, _ = Counter(label(instance) for instance in questions).most_common(1)[0]

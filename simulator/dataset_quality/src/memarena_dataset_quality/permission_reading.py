@@ -117,10 +117,10 @@ def _action(world: World, instance: Instance, gold: PermissionGold, names: Mappi
         wish = _wish_of(turn.text, gold.fact, names, world.day_of(turn.timestamp))
         if wish is not None:
             wishes.append((turn.speaker_id == gold.target_agent, wish))
-    own = [wish for by_subject, wish in wishes if by_subject]
+    wishes_of_subject = [wish for by_subject, wish in wishes if by_subject]
     if not wishes:
         return "no wish found"
-    wish = own[-1] if own else wishes[-1][1]
+    wish = wishes_of_subject[-1] if wishes_of_subject else wishes[-1][1]
     asker = instance.asker_agent_id
     known_as = {asker or "", str(instance.metadata.get("relationship") or "")}
     if known_as & wish.must_not:

@@ -110,8 +110,8 @@ def _best_j(items: Sequence[_Item], sees: Callable[[_Item], Hashable]) -> float:
     share = sum(item.discloses for item in items) / len(items)
     counts, hits = Counter(map(sees, items)), Counter(sees(item) for item in items if item.discloses)
     tells = {view for view in counts if hits[view] / counts[view] > share}
-    counted = Counter(item.discloses for item in items if sees(item) in tells)
-    return counted[True] / (share * len(items)) - counted[False] / ((1 - share) * len(items))
+    told_counts = Counter(item.discloses for item in items if sees(item) in tells)
+    return told_counts[True] / (share * len(items)) - told_counts[False] / ((1 - share) * len(items))
 
 
 def guessed_actions(train: Sequence[World], worlds: Sequence[World]) -> tuple[float, float, int] | None:
@@ -120,10 +120,10 @@ def guessed_actions(train: Sequence[World], worlds: Sequence[World]) -> tuple[fl
     Returns the share that is right, that of the best constant, and the number of items; None if one side has no item
     of both actions.
     """
-    known, tested = list(_items(train)), list(_items(worlds))
-    if len({item.discloses for item in known}) < 2 or len({item.discloses for item in tested}) < 2:
+    training, tested = list(_items(train)), list(_items(worlds))
+    if len({item.discloses for item in training}) < 2 or len({item.discloses for item in tested}) < 2:
         return None
-    model = LogisticModel([item.features() for item in known], [int(item.discloses) for item in known], 2)
+    model = LogisticModel([item.features() for item in training], [int(item.discloses) for item in training], 2)
     right = sum(bool(model.best(item.features())) == item.discloses for item in tested)
     commonest = Counter(item.discloses for item in tested).most_common(1)[0][1]
     return right / len(tested), commonest / len(tested), len(tested)

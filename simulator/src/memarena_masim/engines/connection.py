@@ -1,4 +1,4 @@
-"""How to reach a model endpoint: address, model, key, limits."""
+"""Defines how to reach a model endpoint: address, model, key, limits."""
 
 from __future__ import annotations
 

@@ -88,15 +88,15 @@ def _pool(workers: int) -> Iterator[Pool | None]:
 @contextmanager
 def _safe_path() -> Iterator[None]:
     """Prevent worker processes from importing files of the current folder instead of modules."""
-    before = os.environ.get(_SAFE_PATH)
+    previous_setting = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
     try:
         yield
     finally:
-        if before is None:
+        if previous_setting is None:
             del os.environ[_SAFE_PATH]
         else:
-            os.environ[_SAFE_PATH] = before
+            os.environ[_SAFE_PATH] = previous_setting
 
 
 def _realised(config: WorldConfig, sessions: tuple[SessionPlan, ...], pool: Pool | None) -> Iterable[str]:

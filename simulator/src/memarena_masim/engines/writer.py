@@ -72,15 +72,15 @@ class SessionWriter:
         """Return the turns. MasimError if the endpoint is unusable."""
         self._tally.add("sessions", "planned")
         try:
-            read = await self._session()
+            reply_turns = await self._session()
         except NoReplyError as error:
             self._tally.add("sessions", "no_reply")
             self._note("no_reply", str(error))
-            read = ReadSession((None,) * self._plan.turn_count, ())
-        if not read.usable:
+            reply_turns = ReadSession((None,) * self._plan.turn_count, ())
+        if not reply_turns.usable:
             return self._all_offline()
         turns: list[str] = []
-        for turn, text in enumerate(read.turns):
+        for turn, text in enumerate(reply_turns.turns):
             turns.append(await self._turn(turn, text, turns))
         return tuple(self._spoken(turn, text) for turn, text in enumerate(turns))
 
@@ -90,17 +90,17 @@ class SessionWriter:
         schema, best = session_schema(brief), None
         for attempt in range(2):
             reply = await self._shared.endpoint.complete(self._messages, room, schema)
-            read = read_session(reply.text, reply.cut, self._names)
+            reply_turns = read_session(reply.text, reply.cut, self._names)
             self._tally.add("replies", "read")
-            for fault in read.faults:
+            for fault in reply_turns.faults:
                 self._tally.add("replies", fault)
-            if best is None or read.usable > best.usable:
-                best = read
-            if 2 * read.usable > len(self._names):
+            if best is None or reply_turns.usable > best.usable:
+                best = reply_turns
+            if 2 * reply_turns.usable > len(self._names):
                 break
             if attempt == 0:
                 self._tally.add("sessions", "asked_again")
-                self._note("asked_again", ", ".join(read.faults))
+                self._note("asked_again", ", ".join(reply_turns.faults))
         assert best is not None
         return best
 

@@ -261,11 +261,11 @@ def _invites(bank: Bank, key: str, lines: list[str]) -> None:
 
 def _no_stray_rules(bank: Bank, kinds: Sequence[str], attributes: Collection[str]) -> None:
     """Raise MasimError for a question or addition to a kind of fact that does not exist: it would never be said."""
-    known = {f"more.{kind}" for kind in (*kinds, "told", "change")}
-    known |= {f"invite.{kind}" for kind in kinds if kind not in attributes}
-    known |= {f"invite.{kind}.{form}" for kind in attributes for form in ("own", "told")}
+    used_rules = {f"more.{kind}" for kind in (*kinds, "told", "change")}
+    used_rules |= {f"invite.{kind}" for kind in kinds if kind not in attributes}
+    used_rules |= {f"invite.{kind}.{form}" for kind in attributes for form in ("own", "told")}
     for name in bank.rules:
-        if name.startswith(("invite.", "more.")) and name not in known:
+        if name.startswith(("invite.", "more.")) and name not in used_rules:
             raise MasimError(f"facts/invites.bank, more.bank: {name}: there is no such kind of fact")
 
 

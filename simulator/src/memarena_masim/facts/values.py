@@ -1,4 +1,4 @@
-"""Typed values of facts: how they are drawn, and how they are written in text."""
+"""Draws typed values of facts, and writes them as text."""
 
 from __future__ import annotations
 

@@ -110,8 +110,8 @@ def graph_lines(data: Inspected) -> list[str]:
         for layer, name in enumerate(LAYER_NAMES):
             near = graph.near(person, layer)
             if near:
-                shown = ", ".join(f"{data.names[other]} {weight:.2f}" for weight, other in near)
-                lines.append(f"  {_SHADES[layer]} {name:<15} {shown}")
+                nearest = ", ".join(f"{data.names[other]} {weight:.2f}" for weight, other in near)
+                lines.append(f"  {_SHADES[layer]} {name:<15} {nearest}")
     return lines
 
 

@@ -116,29 +116,31 @@ def _finish(
     """Derive and word the questions, and write all files of the data set; return the questions by family."""
     book = Book(config, world, planner.catalogue, planner.knowledge.said, chronicle.named)
     book.met.update(chronicle.met)
-    asked = Deriver(book, FactSource(config, planner.catalogue)).derive()
-    if not asked:
+    questions = Deriver(book, FactSource(config, planner.catalogue)).derive()
+    if not questions:
         parts.remove()
         raise MasimError(_too_little(config, chronicle.sessions))
-    wanted = {
-        question.draft.truth["antecedent_turn"] for question in asked if "antecedent_turn" in question.draft.truth
+    needed_turns = {
+        question.draft.truth["antecedent_turn"] for question in questions if "antecedent_turn" in question.draft.truth
     }
-    wanted |= {stated.turn_id for question in asked for stated in question.draft.evidence}
-    texts = _write_corpus(out, parts, config.days, wanted)
+    needed_turns |= {stated.turn_id for question in questions for stated in question.draft.evidence}
+    texts = _write_corpus(out, parts, config.days, needed_turns)
     write_world(config, world, chronicle.sessions_of, planner.impressions, out)
-    plain = {question.instance_id: question.draft.query for question in asked}
-    work = [*parts.counts(config.days), _reword(asked, book, texts, config, engine)]
-    done = frozenset(question.instance_id for question in asked if question.draft.query != plain[question.instance_id])
-    worded = phrasing.put(asked, book, texts, done)
-    counts = _write_questions(asked, out, texts)
-    evidence = {stated.statement_id for question in asked for stated in question.draft.evidence}
+    plain = {question.instance_id: question.draft.query for question in questions}
+    work = [*parts.counts(config.days), _reword(questions, book, texts, config, engine)]
+    reworded = frozenset(
+        question.instance_id for question in questions if question.draft.query != plain[question.instance_id]
+    )
+    worded = phrasing.put(questions, book, texts, reworded)
+    counts = _write_questions(questions, out, texts)
+    evidence = {stated.statement_id for question in questions for stated in question.draft.evidence}
     rows = (fact_row(stated, stated.statement_id in evidence) for stated in planner.knowledge.said)
     write_lines(out / "facts.jsonl", rows)
     log = list(parts.log(config.days))
     if log:
         write_lines(out / ENGINE_LOG, log)
     report = _counts(config, chronicle, counts, len(planner.knowledge.said), {**engine.identity, **summed(work)})
-    more = {"interference": spread_of_interference(asked), "wording": worded}
+    more = {"interference": spread_of_interference(questions), "wording": worded}
     (out / REPORT).write_text(dump({**report, **more}) + "\n", encoding="utf-8")
     return counts
 

@@ -161,12 +161,12 @@ def _file(attribute: Attribute) -> str:
 
 async def _things(draft: Draft, attribute: Attribute) -> None:
     """Keep half of the things of an attribute, and add those that a model proposes for the other half."""
-    kept, key = draft.drawn(attribute.items, _FEWEST["items"]), attribute.key
-    called: dict[str, Called] = {item: draft.words.questions.items[key, item] for item in kept}
+    source_items, key = draft.drawn(attribute.items, _FEWEST["items"]), attribute.key
+    called: dict[str, Called] = {item: draft.words.questions.items[key, item] for item in source_items}
     new: list[Thing] = []
-    for count in _batches(len(attribute.items) - len(kept)):
+    for count in _batches(len(attribute.items) - len(source_items)):
         reply = await draft.ask(
-            "things", Things, key, count=count, examples=proposals.listed(kept[:3]),
+            "things", Things, key, count=count, examples=proposals.listed(source_items[:3]),
             known=proposals.listed([*attribute.items, *(thing.name for thing in new)]), sentence=attribute.plain,
         )  # fmt: skip
         for thing in reply.things if reply else ():
@@ -174,15 +174,15 @@ async def _things(draft: Draft, attribute: Attribute) -> None:
             if draft.decide("things", key, " | ".join((thing.name, thing.other_name, thing.description)), fault):
                 called[thing.name] = Called((thing.other_name,), thing.description)
                 new.append(thing)
-    put_list(draft.folder, _file(attribute), (key, "items"), [*kept, *(thing.name for thing in new)])
-    source_rows = {tuple(part.strip() for part in (key, item)) for item in kept}
+    put_list(draft.folder, _file(attribute), (key, "items"), [*source_items, *(thing.name for thing in new)])
+    source_rows = {tuple(part.strip() for part in (key, item)) for item in source_items}
     keep_rows(
         draft.folder,
         "questions/items.txt",
         lambda line: _cells(line)[0] != key or _cells(line) in source_rows,
         [proposals.row_of(key, thing) for thing in new],
     )
-    draft.note(f"{_file(attribute)}: {key}.items", len(kept), len(new), len(attribute.items))
+    draft.note(f"{_file(attribute)}: {key}.items", len(source_items), len(new), len(attribute.items))
 
 
 def _cells(line: str) -> tuple[str, ...]:
@@ -192,39 +192,41 @@ def _cells(line: str) -> tuple[str, ...]:
 async def _frames(draft: Draft, attribute: Attribute) -> None:
     """Keep half of the sentences that state an attribute, and add a model's."""
     source_lines = table(draft.folder, _file(attribute))[attribute.key]["say"]
-    kept, new = draft.drawn(source_lines, _FEWEST["say"]), list[str]()
+    source_frames, new = draft.drawn(source_lines, _FEWEST["say"]), list[str]()
     reply = await draft.ask(
-        "frames", Lines, attribute.key, count=len(source_lines) - len(kept), examples="\n".join(kept)
+        "frames", Lines, attribute.key, count=len(source_lines) - len(source_frames), examples="\n".join(source_frames)
     )  # fmt: skip
     for line in reply.lines if reply else ():
         text = line.rstrip(".")
         if draft.decide("frames", attribute.key, line, proposals.frame_fault(text, draft.known, new)):
             new.append(text)
-    put_list(draft.folder, _file(attribute), (attribute.key, "say"), [*kept, *new])
-    draft.note(f"{_file(attribute)}: {attribute.key}.say", len(kept), len(new), len(source_lines))
+    put_list(draft.folder, _file(attribute), (attribute.key, "say"), [*source_frames, *new])
+    draft.note(f"{_file(attribute)}: {attribute.key}.say", len(source_frames), len(new), len(source_lines))
 
 
 async def _names(draft: Draft) -> None:
     """Keep half of the names of people, and add a model's."""
     rows = table(draft.folder, _PEOPLE)
     for key, what in NAMES.items():
-        kept, new = draft.drawn(rows[key], _FEWEST_PEOPLE), list[str]()
-        count = min(_MOST_AT_ONCE * 3, len(rows[key]) - len(kept))
-        reply = await draft.ask("people", Lines, key, count=count, known=proposals.listed(kept[:40]), sentence=what)
+        source_names, new = draft.drawn(rows[key], _FEWEST_PEOPLE), list[str]()
+        count = min(_MOST_AT_ONCE * 3, len(rows[key]) - len(source_names))
+        reply = await draft.ask(
+            "people", Lines, key, count=count, known=proposals.listed(source_names[:40]), sentence=what
+        )
         for name in reply.lines if reply else ():
             if draft.decide("people", key, name, proposals.person_fault(name, draft.known, new)):
                 new.append(name)
-        put_list(draft.folder, _PEOPLE, (key,), [*kept, *new])
-        draft.note(f"{_PEOPLE}: {key}", len(kept), len(new), len(rows[key]))
+        put_list(draft.folder, _PEOPLE, (key,), [*source_names, *new])
+        draft.note(f"{_PEOPLE}: {key}", len(source_names), len(new), len(rows[key]))
 
 
 async def _scenes(draft: Draft, file: str) -> None:
     """Keep half of the scenes of a topic, and add a model's scene; none of episodes, which have another form."""
     rows: dict[str, Any] = table(draft.folder, file)
     about, topic = rows.pop("topic"), Path(file).stem
-    kept, new = draft.drawn(list(rows), _FEWEST["scenes"]), 0
-    scenes = {key: rows[key] for key in kept}
-    example = json.dumps(rows[kept[0]], ensure_ascii=False)
+    source_scenes, new = draft.drawn(list(rows), _FEWEST["scenes"]), 0
+    scenes = {key: rows[key] for key in source_scenes}
+    example = json.dumps(rows[source_scenes[0]], ensure_ascii=False)
     put_scenes(draft.folder, file, scenes)
     reply = None
     if not about.get("episodes"):
@@ -236,20 +238,20 @@ async def _scenes(draft: Draft, file: str) -> None:
         new = draft.decide("scenes", topic, scene["thing"], fault)
         if not new:
             put_scenes(draft.folder, file, scenes)
-    draft.note(file, len(kept), new, len(rows))
+    draft.note(file, len(source_scenes), new, len(rows))
 
 
 def _lists(draft: Draft) -> None:
     """Keep half of the happenings and finds; others are left for a person to write, because of their verbs."""
     for mood, row in table(draft.folder, "facts/happenings.toml").items():
         if mood != "say":
-            kept = draft.drawn(row["items"], _FEWEST["items"])
-            put_list(draft.folder, "facts/happenings.toml", (mood, "items"), kept)
-            draft.note(f"facts/happenings.toml: {mood}.items", len(kept), 0, len(row["items"]))
+            source_finds = draft.drawn(row["items"], _FEWEST["items"])
+            put_list(draft.folder, "facts/happenings.toml", (mood, "items"), source_finds)
+            draft.note(f"facts/happenings.toml: {mood}.items", len(source_finds), 0, len(row["items"]))
     finds = table(draft.folder, "facts/finds.toml")["things"]
-    kept = draft.drawn(finds, _FEWEST_PEOPLE)
-    put_list(draft.folder, "facts/finds.toml", ("things",), kept)
-    draft.note("facts/finds.toml: things", len(kept), 0, len(finds))
+    source_finds = draft.drawn(finds, _FEWEST_PEOPLE)
+    put_list(draft.folder, "facts/finds.toml", ("things",), source_finds)
+    draft.note("facts/finds.toml: things", len(source_finds), 0, len(finds))
 
 
 def _batches(count: int) -> list[int]:

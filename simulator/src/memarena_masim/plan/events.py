@@ -92,8 +92,8 @@ def _event(config: WorldConfig, world: World, day: int, number: int, category: s
         mask = (stream.pick(ids),)
     else:
         category, mask = "global", tuple(ids)
-    known = event_kinds(config.words)[category]
-    kinds = [kind for kind in known if group is None or not kind.groups or group.kind in kind.groups]
+    category_kinds = event_kinds(config.words)[category]
+    kinds = [kind for kind in category_kinds if group is None or not kind.groups or group.kind in kind.groups]
     kind = stream.weighted(kinds, [kind.weight for kind in kinds])
     spoken = content = stream.pick(kind.lines)
     cast: tuple[str, ...] = ()

@@ -154,11 +154,11 @@ class DayMeetings:
             others = [other for other in event.mask if other != person]
             return self._stream.pick(others) if others else None
         others_sums = self._partners[person]
-        left = self._stream.unit() * others_sums[1][-1]
+        remaining = self._stream.unit() * others_sums[1][-1]
         low, high = 0, len(others_sums[1]) - 1
         while low < high:
             middle = (low + high) // 2
-            if others_sums[1][middle] > left:
+            if others_sums[1][middle] > remaining:
                 high = middle
             else:
                 low = middle + 1

@@ -1,4 +1,4 @@
-"""Records of the plan of a day: sessions, the threads of a talk, statements of facts."""
+"""Defines the records of a day's plan: sessions, the threads of a talk, statements of facts."""
 
 from __future__ import annotations
 

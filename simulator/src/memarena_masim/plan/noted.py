@@ -1,4 +1,4 @@
-"""A set for the planner's memory: additions of the day that is being planned last only if the day is committed."""
+"""Defines a set for the planner's memory: additions of the planned day last only if the day is committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of facts and statements, and who knows which fact from which statements. Changed only by ``commit``."""
+"""Records facts and statements, and who knows which fact from which statements. Changed only by ``commit``."""
 
 from __future__ import annotations
 

@@ -333,10 +333,10 @@ class Chooser:
             return None
         listener = listeners[0]
         heard = self._knowledge.facts_heard(listener)
-        own = [heard[key] for key in self._knowledge.told.get(speaker, {}) if key in heard]
+        told_facts = [heard[key] for key in self._knowledge.told.get(speaker, {}) if key in heard]
         passed_on = [heard[key] for key in self._knowledge.facts_heard(speaker) if key in heard]
         # By how many of either there are, whichever is nearer at hand: there are few people who both heard a secret.
-        for lead, statements in stream.shuffled([("changed", own), ("relayed", passed_on)]):
+        for lead, statements in stream.shuffled([("changed", told_facts), ("relayed", passed_on)]):
             within = [some for some in statements if _of(some[0].fact, theme)]
             open_ones = [candidate for candidate in within if self._open_to_second_wish(candidate, speaker, listener)]
             if not open_ones:

@@ -184,8 +184,8 @@ class Book:
 def _called(config: WorldConfig, world: World, catalogue: Catalogue) -> dict[str, str]:
     """Return the name that questions use for each person, by full name: the first name if it is unique."""
     others = [attribute.kind.choices for attribute in catalogue.attributes.values() if attribute.kind.type == "name"]
-    shown = [*(person.name for person in world.people), *chain.from_iterable(others)]
-    first_names = Counter(name.split()[0].lower() for name in shown)
+    all_names = [*(person.name for person in world.people), *chain.from_iterable(others)]
+    first_names = Counter(name.split()[0].lower() for name in all_names)
     first_names.update(agent_id.split("_")[0] for agent_id in strangers(config, world))
     firsts = {person.name: person.name.split()[0] for person in world.people}
     return {name: first if first_names[first.lower()] == 1 else name for name, first in firsts.items()}

@@ -219,7 +219,7 @@ class Deriver:
         """Yield pairs of questions of the same form, one with and one without an answer."""
         stream = Stream(self._book.config.key, "pairs", family.value)
         candidates = self._candidates(stream)
-        made, paired = 0, set[str]()
+        pair_count, paired = 0, set[str]()
         for key, ego, stated in candidates if wanted else ():
             fact_id = stated.fact.fact_id
             if (ego, fact_id) in self._taken or fact_id in paired or not self._room(family, ego, 2 * wanted):
@@ -231,8 +231,8 @@ class Deriver:
                 self._keep(draft)
             candidates.kept[key] += 1
             paired.add(fact_id)
-            made += 1
-            if made == wanted:
+            pair_count += 1
+            if pair_count == wanted:
                 return
 
     def _pair(

@@ -57,11 +57,11 @@ def changed(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft |
     if stated.role is not Role.CHANGE:
         return None
     fact = stated.fact
-    before = [stated for stated in book.statements(ego, fact.supersedes) if stated.value.text != fact.value.text]
-    if not before:
+    replaced = [stated for stated in book.statements(ego, fact.supersedes) if stated.value.text != fact.value.text]
+    if not replaced:
         return None
     now = stream.chance(0.5)
-    value = fact.value if now else before[0].fact.value
+    value = fact.value if now else replaced[0].fact.value
     query = stream.pick(_NOW if now else _BEFORE).format(about=book.about(ego, fact, ego))
     truth = {
         "answer": value.text,
@@ -70,7 +70,7 @@ def changed(book: Book, ego: str, stated: StatedFact, stream: Stream) -> Draft |
         "validity": "current" if now else "earlier",
     }
     draft = detail_draft(book, Family.QA, ego, fact, query, truth)
-    draft.evidence = (*before, *draft.evidence)
+    draft.evidence = (*replaced, *draft.evidence)
     draft.uses = (fact.fact_id, fact.supersedes)
     draft.difficulty, draft.wanted = "hard", book.wanted("now" if now else "before", ego, fact, ego)
     return draft

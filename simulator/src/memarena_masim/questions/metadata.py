@@ -1,4 +1,4 @@
-"""D2: who said something, to whom, when, where and by which medium; homes, workplaces, groups. Golds are complete."""
+"""Builds D2 questions: who said what to whom, when, where and how; homes, workplaces, groups. Golds are complete."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def _speaker(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer |
     speakers = sorted({stated.speaker for stated in evidence})
     if ego in speakers or fact.subject in speakers:
         return None
-    shown, values = _names(book, speakers)
-    return Answer(f"From whom did I hear {book.about(ego, fact, ego)}?", shown, values, evidence)
+    names, values = _names(book, speakers)
+    return Answer(f"From whom did I hear {book.about(ego, fact, ego)}?", names, values, evidence)
 
 
 def _date(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer | None:
@@ -136,9 +136,9 @@ def _company(book: Book, ego: str, evidence: tuple[StatedFact, ...]) -> Answer |
     others = [person for person in stated.people if person not in (ego, stated.speaker)]
     if len(evidence) != 1 or not others or stated.fact.subject in others:
         return None
-    who = "Who was there" if stated.speaker == ego else "Who else was there"
+    opening = "Who was there" if stated.speaker == ego else "Who else was there"
     shown, values = _names(book, others)
-    query = f"{who} when {_teller(book, ego, stated)} {book.about(ego, stated.fact, ego)}?"
+    query = f"{opening} when {_teller(book, ego, stated)} {book.about(ego, stated.fact, ego)}?"
     return Answer(query, shown, values, evidence)
 
 

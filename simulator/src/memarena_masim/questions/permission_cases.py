@@ -101,12 +101,14 @@ def _shared(book: Book, ego: str, fact: Fact) -> SharedFact | None:
         return None
     if not fact.guarded and len(statements) != 1:
         return None
-    own = [stated for stated in statements if stated.speaker == fact.subject]
-    days = [stated.day for stated in own]
+    subject_statements = [stated for stated in statements if stated.speaker == fact.subject]
+    days = [stated.day for stated in subject_statements]
     if len(set(days)) != len(days):
         return None
-    turn = "overruled" if len(own) < len(statements) else "changed" if len(own) > 1 else ""
-    return SharedFact(ego, fact, statements, own[-1].wish, turn)
+    turn = (
+        "overruled" if len(subject_statements) < len(statements) else "changed" if len(subject_statements) > 1 else ""
+    )
+    return SharedFact(ego, fact, statements, subject_statements[-1].wish, turn)
 
 
 class Cases:

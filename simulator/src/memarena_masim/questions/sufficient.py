@@ -44,11 +44,11 @@ def _with_the_wish(draft: Draft) -> tuple[StatedFact, ...]:
 
     Of its fact, only the subject's last statement if that has a wish in words, else all; and the tie, if any.
     """
-    own = [stated for stated in draft.evidence if stated.fact.fact_id == draft.fact_id]
-    by_subject = [stated for stated in own if stated.speaker == stated.fact.subject]
+    fact_statements = [stated for stated in draft.evidence if stated.fact.fact_id == draft.fact_id]
+    by_subject = [stated for stated in fact_statements if stated.speaker == stated.fact.subject]
     if by_subject and by_subject[-1].wish.form:
-        own = [by_subject[-1]]
-    return (*own, *(stated for stated in draft.evidence if stated.fact.fact_id != draft.fact_id))
+        fact_statements = [by_subject[-1]]
+    return (*fact_statements, *(stated for stated in draft.evidence if stated.fact.fact_id != draft.fact_id))
 
 
 def _key(draft: Draft, stated: StatedFact) -> Hashable:

@@ -66,13 +66,13 @@ def _interval(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stre
     fitting = [other for other in apart if abs((_moment(other) - _moment(fact)).days) == days_apart]
     first, second = sorted((fact, stream.pick(fitting)), key=_moment)
     days = (_moment(second) - _moment(first)).days
-    who = _who(book, ego, fact)
+    person = _who(book, ego, fact)
     truth = {
         "answer": f"{days} day{'s' if days > 1 else ''}",
         "temporal_type": "interval",
         "values": typed(DurationValue(days=days)),
     }
-    query = f"How many days lie between the day when {who} {first.fate} and the day when {who} {second.fate}?"
+    query = f"How many days lie between the day when {person} {first.fate} and the day when {person} {second.fate}?"
     draft = _draft(book, ego, query, truth, [first, second])
     other = book.wanted("interval", ego, second, ego, did=second.fate)
     draft.wanted = replace(book.wanted("interval", ego, first, ego, did=first.fate), other=other)

@@ -1,4 +1,4 @@
-"""Records of a world: people, places, groups, the social graph, events."""
+"""Defines the records of a world: people, places, groups, the social graph, events."""
 
 from __future__ import annotations
 

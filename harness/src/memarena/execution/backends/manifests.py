@@ -141,8 +141,10 @@ class LaunchableBackend(_Strict):
     @property
     def python_version(self) -> Version:
         """Version of that interpreter."""
-        own = platform.python_version()
-        return Version(own if self.environment is None else self.environment.environment_path().interpreter.version)
+        harness_version = platform.python_version()
+        return Version(
+            harness_version if self.environment is None else self.environment.environment_path().interpreter.version
+        )
 
     @property
     def diagnostic(self) -> bool:
@@ -154,9 +156,9 @@ class LaunchableBackend(_Strict):
         descriptive = {"description", "build", "compose", "conformance"}
         folders = {self.folder, other.folder}
         by_folder = any("{folder}" in word for word in (*self.manifest.command, *self.manifest.requires))
-        own = self.environment is not None or other.environment is not None
+        has_environment = self.environment is not None or other.environment is not None
         return self.manifest.model_dump(exclude=descriptive) == other.manifest.model_dump(exclude=descriptive) and (
-            len(folders) == 1 or not (by_folder or own)
+            len(folders) == 1 or not (by_folder or has_environment)
         )
 
     def missing(self, settings: Mapping[str, str] | None = None) -> str | None:

@@ -1,4 +1,4 @@
-"""The null backend: does nothing, as fast as the contract allows. Its round trip is the floor of this machine.
+"""Serves the null backend, which does nothing, as fast as the contract allows: its round trip is this machine's floor.
 
 It keeps no memory: Ingest counts frames, Search returns one fixed item.
 """

@@ -175,10 +175,10 @@ class DeletionProbe:
         )
 
     def _returns(self, turn: _StatedTurn, target: Target | None, items: Sequence[RetrievedItem]) -> bool:
-        whole = target is not None and target.kind == "session"
+        is_session = target is not None and target.kind == "session"
         return any(
             turn.turn_id in item.turn_ids
-            or (whole and turn.session_id in item.session_ids)
+            or (is_session and turn.session_id in item.session_ids)
             or turn.words in _single(item.text)
             for item in items
         )

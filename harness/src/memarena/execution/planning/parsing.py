@@ -1,4 +1,4 @@
-"""A run's configuration from plain values, with the first fault by the name that the user gave it."""
+"""Parses a run's configuration from plain values; names the first fault by the user's flag or key."""
 
 from __future__ import annotations
 

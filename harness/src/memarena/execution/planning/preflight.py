@@ -1,4 +1,4 @@
-"""What has to be right before a run begins or goes on: folder, configuration, plan, backends, disk."""
+"""Checks the conditions of a run before it begins or goes on: folder, configuration, plan, backends, disk."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def logged_plan(previous: RunProgress, plan: RunPlan) -> RunPlan:
     logged_manifest, now = previous.manifest, plan.manifest
     if logged_manifest.dataset.sha256 != now.dataset.sha256:
         raise RunError(f"--resume: {now.dataset.path} has changed since the run was begun")
-    for before, after in itertools.zip_longest(logged_manifest.readers, now.readers):
-        if before is None or after is None or _identity(before) != _identity(after):
+    for logged, current in itertools.zip_longest(logged_manifest.readers, now.readers):
+        if logged is None or current is None or _identity(logged) != _identity(current):
             raise RunError("--resume: the readers are not those that the run was begun with")
     for role in logged_manifest.helpers.keys() | now.helpers.keys():
         was, is_now = logged_manifest.helpers.get(role), now.helpers.get(role)

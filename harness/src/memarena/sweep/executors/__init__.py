@@ -1,1 +1,1 @@
-"""Where the cells of a sweep are carried out: processes of this machine, or a Ray cluster."""
+"""Runs the cells of a sweep: as processes of this machine, or on a Ray cluster."""

@@ -56,8 +56,8 @@ def write_sheet(world: World, locomo: World, out: Path, key: Path, *, sessions: 
     rng = random.Random(seed)  # noqa: S311 (a sample for a measure)
     readings = [*_sample(world, OURS, sessions, rng), *_sample(locomo, LOCOMO, sessions, rng)]
     rng.shuffle(readings)
-    known = {OURS: _names(world), LOCOMO: _names(locomo)}
-    items = [_rename(reading, known[reading.source], rng) for reading in readings]
+    names_by_source = {OURS: _names(world), LOCOMO: _names(locomo)}
+    items = [_rename(reading, names_by_source[reading.source], rng) for reading in readings]
     out.mkdir(parents=True)
     text = _data("instructions.v1.md") + "".join(_as_text(number, item) for number, item in enumerate(items, 1))
     (out / SHEET).write_text(text, encoding="utf-8")
