@@ -55,7 +55,7 @@ class Text:
 def texts() -> tuple[Text, ...]:
     """Return every training text in a fixed order."""
     written = [*_from_tables(), *(text for name in _PATTERNS for text in _from_patterns(name))]
-    return (*written, *_beside(written), *_talk())
+    return (*written, *_with_neutral_clause(written), *_talk())
 
 
 def read_table(path: Path) -> Iterator[Case]:
@@ -84,7 +84,7 @@ def _from_patterns(name: str) -> Iterator[Text]:
         start += sum(len(wordings(pattern)) for pattern in patterns)
 
 
-def _beside(written: Sequence[Text]) -> Iterator[Text]:
+def _with_neutral_clause(written: Sequence[Text]) -> Iterator[Text]:
     """Yield texts again, with a clause before or after that does not change their label."""
     table = tomllib.loads(text_of(TEXTS / "patterns.v1.toml.xz"))
     clauses = [wording for pattern in table["beside"] for wording in wordings(pattern)]
@@ -142,7 +142,7 @@ def of_patterns(name: str) -> list[Case]:
     return cases
 
 
-def _starts(*marks: str) -> Rule:
+def _rule_by_prefix(*marks: str) -> Rule:
     return Rule(f"features {', '.join(marks)}", without_features=lambda feature: feature.startswith(marks))
 
 
@@ -158,11 +158,11 @@ TASK = Task(
     verdict=lambda case, model, skip: declines(case.answer, case.question, model=model, skip=skip),
     rules=(
         Rule("features: word n-grams", without_features=_is_word_ngram),
-        _starts("c:"),
-        _starts("reach:"),
-        _starts("stem:"),
-        _starts("next:", "stand:", "plain:"),
-        _starts("opens:", "asked:", "another:", "fits:"),
+        _rule_by_prefix("c:"),
+        _rule_by_prefix("reach:"),
+        _rule_by_prefix("stem:"),
+        _rule_by_prefix("next:", "stand:", "plain:"),
+        _rule_by_prefix("opens:", "asked:", "another:", "fits:"),
         Rule("rule: an answer without a word of declining needs more", without_rule="unmarked"),
         Rule("rule: one sentence has to decline by itself", without_rule="sentence"),
     ),

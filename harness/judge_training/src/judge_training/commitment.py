@@ -67,10 +67,10 @@ class Phrasing:
 @cache
 def phrasings() -> tuple[Phrasing, ...]:
     """Return every phrasing of the files, with each alternative in brackets as a separate phrasing."""
-    return (*_collected(), *_of_roles())
+    return (*_pattern_phrasings(), *_role_phrasings())
 
 
-def _collected() -> Iterator[Phrasing]:
+def _pattern_phrasings() -> Iterator[Phrasing]:
     """Yield the phrasings of the files of patterns; a pattern's wordings share its weight."""
     for name in _FILES:
         table = tomllib.loads(text_of(TEXTS / name))
@@ -82,7 +82,7 @@ def _collected() -> Iterator[Phrasing]:
                         yield Phrasing(text, side == "right", shape, weight=len(texts) ** -0.5)
 
 
-def _of_roles() -> Iterator[Phrasing]:
+def _role_phrasings() -> Iterator[Phrasing]:
     """Yield the phrasings of the file by roles, of which some are for questions that ask for a version."""
     table = tomllib.loads(text_of(TEXTS / _ROLES_FILE))
     for head, sides in table.items():
@@ -132,10 +132,10 @@ def _example(wording: Wording, right: bool, weight: float, text: str) -> Example
 
 @cache
 def _from_phrasings(seed: int) -> tuple[Example, ...]:
-    return tuple(_filled(seed))
+    return tuple(_fill_phrasings(seed))
 
 
-def _filled(seed: int) -> Iterator[Example]:
+def _fill_phrasings(seed: int) -> Iterator[Example]:
     """Yield an example of each phrasing, filled for a random question of its shape, in up to four tries."""
     carriers = _carriers()
     pool = [v for pairs in carriers.values() for q, _ in pairs for v in _values(q.instance.gold)]
@@ -147,7 +147,7 @@ def _filled(seed: int) -> Iterator[Example]:
             gold = question.instance.gold
             if phrasing.untyped and gold.values[0].type != "term":
                 continue
-            question = _asked_for(question, phrasing.version)
+            question = _ask_for_version(question, phrasing.version)
             context = AnswerContext(table["things"], table["say"], question, evidence, pool, rng)
             answer = fill_template(_with_names(phrasing.template, question, evidence, rng), context, gold)
             wording = None if answer is None else wording_of(question, evidence, answer)
@@ -172,7 +172,7 @@ def _values(gold: Gold) -> tuple[Value, ...]:
     return gold.stated_values
 
 
-def _asked_for(question: Question, version: str) -> Question:
+def _ask_for_version(question: Question, version: str) -> Question:
     if not version:
         return question
     text = _QUESTION_TEXTS[version].replace("{q}", question.question_text)

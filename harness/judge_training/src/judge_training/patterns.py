@@ -26,7 +26,7 @@ def wordings(pattern: str) -> list[str]:
         for position, column in enumerate(columns)
     ]
     joined = ("".join(parts) for parts in zip(*turned, strict=True))
-    return list(dict.fromkeys(_tightened(text) for text in joined))
+    return list(dict.fromkeys(_tidy_blanks(text) for text in joined))
 
 
 def pattern_texts(
@@ -60,7 +60,7 @@ def stable_hash(*parts: object) -> int:
     return int(hashlib.sha256(repr(parts).encode()).hexdigest()[:8], 16)
 
 
-def _tightened(text: str) -> str:
+def _tidy_blanks(text: str) -> str:
     """Return the text with single blanks between words, and none before a comma, semicolon or contraction."""
     return re.sub(r"\s+([,;]|'(?:d|ve|ll|m|re|s)\b)", r"\1", re.sub(r"\s+", " ", text)).strip()
 

@@ -131,11 +131,11 @@ def halves(of: Sequence[Pair]) -> list[Pair]:
         answers += [(parts[1:], True), (parts[:-1], True)] if len(parts) > 2 else []
         for chosen, right in answers:
             frame = _FRAMES[stable_hash("half", gold, *chosen) % len(_FRAMES)]
-            result.append(Pair(question, gold, frame.format(_listed(chosen)), right, "half", "half"))
+            result.append(Pair(question, gold, frame.format(_join_parts(chosen)), right, "half", "half"))
     return result
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _join_parts(parts: Sequence[str]) -> str:
     return " and ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else parts[0]
 
 

@@ -32,7 +32,7 @@ def train(
     learner = LogisticRegression(C=settings.inverse_penalty, max_iter=1000, tol=1e-5)
     learner.fit(_matrix((e.features for e in examples), columns), labels, sample_weight=weights)
     learned = dict(zip(names, learner.coef_[0].tolist(), strict=True))
-    return _rounded(learned, float(learner.intercept_[0]) - settings.threshold, settings.least_weight)
+    return _round_weights(learned, float(learner.intercept_[0]) - settings.threshold, settings.least_weight)
 
 
 def _matrix(rows: Iterable[Iterable[str]], column_of: Mapping[str, int]) -> csr_matrix:
@@ -44,7 +44,7 @@ def _matrix(rows: Iterable[Iterable[str]], column_of: Mapping[str, int]) -> csr_
     return csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(ends) - 1, len(column_of)))
 
 
-def _rounded(learned: Mapping[str, float], bias: float, least: float) -> LinearModel:
+def _round_weights(learned: Mapping[str, float], bias: float, least: float) -> LinearModel:
     """Return the weights as int16: the largest uses the whole range, but one logit is at most 2^10 units."""
     heaviest = max(map(abs, learned.values()), default=1.0)
     scale = float(min(1024, int(LARGEST_WEIGHT / heaviest)))

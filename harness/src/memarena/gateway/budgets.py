@@ -50,7 +50,7 @@ class Spent:
         case counts, a token per byte; otherwise hanging up in time would evade any budget.
         """
         prompt, completion = record.prompt_tokens, record.completion_tokens
-        if record.route in METERED_ROUTES and not _turned_down(record):
+        if record.route in METERED_ROUTES and not _did_no_work(record):
             prompt = _bytes(json.dumps(call.prompt, ensure_ascii=False)) if prompt is None else prompt
             completion = _bytes(call.output + call.reasoning) if completion is None else completion
         self.tokens += (prompt or 0) + (completion or 0)
@@ -72,7 +72,7 @@ def _bytes_of_text(prompt: JsonValue) -> int:
     return sum(_bytes_of_text(part) for part in parts)
 
 
-def _turned_down(record: GatewayCall) -> bool:
+def _did_no_work(record: GatewayCall) -> bool:
     """Whether no model worked for the caller: its server failed (an infrastructure failure), or refused the request."""
     return record.upstream_failed or 400 <= record.status < CALLER_GONE
 

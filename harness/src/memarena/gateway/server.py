@@ -260,10 +260,10 @@ class Gateway:
                 raise upstream_error(error) from error
         except RefusedError as error:
             call.refuse(error)
-            return await _sent_error(request, call, error.status, error.message, error.code)
+            return await _send_error(request, call, error.status, error.message, error.code)
         except UpstreamError as error:
             call.fail(error)
-            return await _sent_error(request, call, error.status, error.message, "upstream_failed")
+            return await _send_error(request, call, error.status, error.message, "upstream_failed")
         except CallerGoneError:
             raise
         except Exception as error:
@@ -271,7 +271,7 @@ class Gateway:
             call.fail(UpstreamError(f"gateway fault: {type(error).__name__}: {error}", status=500))
             if answering:
                 raise CallerGoneError from error
-            return await _sent_error(request, call, 500, call.error, "upstream_failed")
+            return await _send_error(request, call, 500, call.error, "upstream_failed")
 
     async def _route(self, request: web.BaseRequest, call: OpenCall, token: str | None) -> web.StreamResponse:
         """Check token, route and model of a call, and answer it by its route."""
@@ -283,7 +283,7 @@ class Gateway:
             raise RefusedError(405, "method_not_allowed", f"{call.route} takes {method}")
         if call.route == "/v1/models":
             return await self._models(request, call)
-        body = _parsed(await _body(request))
+        body = _parse_body(await _body(request))
         model = body.get("model")
         if isinstance(model, str) and model not in self._upstreams:
             model = call.names.get(model, model)
@@ -299,9 +299,9 @@ class Gateway:
         outgoing = prepare(call.route, body, upstream)
         if self._cache is None:
             return await self._forwarder.forward(request, call, upstream, outgoing, body=body)
-        return await self._cached(request, call, upstream, outgoing, self._cache, body)
+        return await self._answer_cached(request, call, upstream, outgoing, self._cache, body)
 
-    async def _cached(
+    async def _answer_cached(
         self,
         request: web.BaseRequest,
         call: OpenCall,
@@ -351,7 +351,7 @@ class Gateway:
         return await send_json(request, call, 200, {"counts": counts})
 
 
-async def _sent_error(
+async def _send_error(
     request: web.BaseRequest, call: OpenCall, status: int, message: str, code: str
 ) -> web.StreamResponse:
     return await send_json(request, call, status, error_body(message, code))
@@ -378,7 +378,7 @@ async def _body(request: web.BaseRequest) -> bytes:
     return b"".join(parts)
 
 
-def _parsed(raw: bytes) -> dict[str, JsonValue]:
+def _parse_body(raw: bytes) -> dict[str, JsonValue]:
     try:
         body: JsonValue = json.loads(raw)
     except (ValueError, RecursionError) as error:

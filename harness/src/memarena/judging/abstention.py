@@ -64,7 +64,7 @@ def declines(
     people = tuple(names)
     answer = beginning_and_end(answer)
     if model is None and not skip:
-        return _declines(answer, question, people)
+        return _declines_cached(answer, question, people)
     return _decide(answer, question, people, model or stored_model(MODEL), skip)
 
 
@@ -77,7 +77,7 @@ def withholds(answer: str, question: str = "") -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _declines(answer: str, question: str, names: tuple[str, ...]) -> bool:
+def _declines_cached(answer: str, question: str, names: tuple[str, ...]) -> bool:
     # Cached: readers, seeds and cells often give the same answer.
     return _decide(answer, question, names, stored_model(MODEL), frozenset())
 
@@ -105,11 +105,13 @@ def declines_abroad(answer: str) -> bool:
         return False
     parts = unicodedata.normalize("NFKD", answer.lower().replace("\u2019", "'"))
     plain = unicodedata.normalize("NFC", "".join(c for c in parts if not "\u0300" <= c <= "\u036f"))
-    return any(pattern.search(text) for pattern in _abroad() for text in dict.fromkeys((plain, answer.lower())))
+    return any(
+        pattern.search(text) for pattern in _foreign_patterns() for text in dict.fromkeys((plain, answer.lower()))
+    )
 
 
 @cache
-def _abroad() -> tuple[re.Pattern[str], ...]:
+def _foreign_patterns() -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile("|".join(patterns)) for patterns in toml_file(ABROAD).values())
 
 

@@ -131,9 +131,9 @@ def read_clauses(answer: str, question: str, names: tuple[str, ...] = ()) -> tup
     ``names`` are those by which the answer may address its asker: a clause of nothing else is left out.
     """
     question_words = read_question(question)
-    text = _unquoted(_WRAPPING.sub("", digits_for_words(tidy(answer))).strip().strip("{}").strip())
+    text = _mask_quotations(_WRAPPING.sub("", digits_for_words(tidy(answer))).strip().strip("{}").strip())
     addressed = {w for name in names for w in words(name)}
-    read = [_clause(clause.text, question_words) for clause in clauses(text)]
+    read = [_clause_of_text(clause.text, question_words) for clause in clauses(text)]
     return tuple(c for c in read if c.words and not set(c.words) <= addressed) or tuple(c for c in read if c.words)
 
 
@@ -146,8 +146,8 @@ def features_of(answer: str, question: str, names: Iterable[str] = ()) -> frozen
     read = read_clauses(answer, question, tuple(names))
     features: set[str] = set()
     for index, clause in enumerate(read):
-        features.update(_of_clause(clause, question_words, index == 0, index == len(read) - 1))
-    features.update(_of_whole(read, question_words, answer))
+        features.update(_clause_features(clause, question_words, index == 0, index == len(read) - 1))
+    features.update(_answer_features(read, question_words, answer))
     return frozenset(features)
 
 
@@ -164,14 +164,14 @@ def is_plain(answer: str, question: str, names: Iterable[str] = ()) -> bool:
 # ------------------------------------------------------------------ reading
 
 
-def _unquoted(text: str) -> str:
+def _mask_quotations(text: str) -> str:
     """Return the text with one word for quoted speech, which is another person's; unless it is most of the answer."""
     quoted = max((m.group(1) or m.group(2) or "" for m in _QUOTED.finditer(text)), key=len, default="")
     return quoted if 2 * len(quoted) > len(text) else _QUOTED.sub(f" {_QUOTE_MARK} ", text)
 
 
 @lru_cache(maxsize=16_384)
-def _clause(text: str, question: QuestionWords) -> Clause:
+def _clause_of_text(text: str, question: QuestionWords) -> Clause:
     return _read_clause(
         text, question.stems & frozenset(stem(w) for w in words(text)), _ATTRIBUTE_OF.get(question.wh, "")
     )
@@ -181,7 +181,7 @@ def _clause(text: str, question: QuestionWords) -> Clause:
 def _read_clause(text: str, shared: frozenset[str], attribute: str) -> Clause:
     """Return a clause with its words classified. ``shared``: stems that it has in common with the question."""
     grammar = word_list("function_words.v1.txt")
-    clause_words = tuple(_grouped(words(text)))
+    clause_words = tuple(_join_groups(words(text)))
     capitals = {w for token in re.findall(r"(?<=\W)[A-Z][\w'-]*", text) for w in words(token)}
     classes, forms = [], []
     for word in clause_words:
@@ -234,7 +234,7 @@ def _groups() -> tuple[frozenset[str], dict[str, int]]:
     return groups, longest
 
 
-def _grouped(spoken: list[str]) -> Iterator[str]:
+def _join_groups(spoken: list[str]) -> Iterator[str]:
     """Yield the words, with each group joined by underscores; the longest group is preferred."""
     groups, longest = _groups()
     start = 0
@@ -252,12 +252,12 @@ def _grouped(spoken: list[str]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8192)
-def _of_clause(clause: Clause, question: QuestionWords, first: bool, last: bool) -> frozenset[str]:
+def _clause_features(clause: Clause, question: QuestionWords, first: bool, last: bool) -> frozenset[str]:
     # Answers to a question share most of their clauses.
-    return frozenset(_features_of_clause(clause, question, first=first, last=last))
+    return frozenset(_iter_clause_features(clause, question, first=first, last=last))
 
 
-def _features_of_clause(clause: Clause, question: QuestionWords, *, first: bool, last: bool) -> Iterator[str]:
+def _iter_clause_features(clause: Clause, question: QuestionWords, *, first: bool, last: bool) -> Iterator[str]:
     """Yield the features of a clause; ``first`` and ``last`` are its position in the answer."""
     classes, shape = clause.classes, clause.shape
     turn = next((i for i, c in enumerate(classes) if c in _TURNS), None)
@@ -289,7 +289,7 @@ def _features_of_clause(clause: Clause, question: QuestionWords, *, first: bool,
         yield f"opens:{question.for_another}:{clause.forms[0]}"
 
 
-def _of_whole(read: tuple[Clause, ...], question: QuestionWords, answer: str) -> Iterator[str]:
+def _answer_features(read: tuple[Clause, ...], question: QuestionWords, answer: str) -> Iterator[str]:
     """Yield features of how the clauses follow each other, and of the answer's length and end."""
     shapes = ("^", *(clause.shape for clause in read), "$")
     yield from (f"next:{a}>{b}" for a, b in itertools.pairwise(shapes))

@@ -79,7 +79,7 @@ class Judgments:
                 return of_verdict(verdict)
             return self._judge(question, attempt.answer) if self.by_rules else None
         judgment = self._judge(question, attempt.answer)
-        return self._labelled(judgment, key) if decided_by == "label" else judgment
+        return self._with_label(judgment, key) if decided_by == "label" else judgment
 
     def own(self, question: Question, attempt: QuestionAsked) -> Judgment | None:
         """Return the judge's own judgment, also of kinds that the rules decide whichever judge is chosen."""
@@ -124,7 +124,7 @@ class Judgments:
             self._cache[key] = judge(question, evidence_of(question, self._evidence), span.answer, raw)
         return self._cache[key]
 
-    def _labelled(self, judgment: Judgment, key: AttemptKey) -> Judgment | None:
+    def _with_label(self, judgment: Judgment, key: AttemptKey) -> Judgment | None:
         """Return the judgment with the judge's label in place of the rules' label, and its bucket.
 
         None if the judge labels behaviour and has not labelled this attempt.

@@ -178,7 +178,7 @@ def _telling_part(protected: Protected, output: str) -> str:
     tidied = tidy(output)
     readings = _spoken(tidied)
     for form in (*protected.forms, *protected.reworded):
-        if any(_occurs(form, tokens) for tokens in readings) and not all(
+        if any(_occurs_in(form, tokens) for tokens in readings) and not all(
             stem(t) in protected.known_stems for t in form
         ):
             return " ".join(form)
@@ -215,7 +215,7 @@ def label_of(protected: Protected, answer: str) -> Label:
     answer_words = set(words(answer)) - _SCHEMA_WORDS
     if not answer_words or tidy(answer).rstrip().endswith("?"):
         return "other"
-    return "disclose_wrong" if _claims(protected, answer) else "other"
+    return "disclose_wrong" if _makes_claim(protected, answer) else "other"
 
 
 # ------------------------------------------------------------------ helpers
@@ -225,17 +225,17 @@ def _states_it(protected: Protected, answer: str) -> bool | None:  # noqa: PLR09
     """Whether the answer states the typed values or the whole fact; None if other words may still convey it."""
     read = read_text(answer)
     scalars = list(_scalars(protected.values))
-    if scalars and all(_states(value, read) for value in scalars):
+    if scalars and all(_states_value(value, read) for value in scalars):
         return True
     parts = _parts_of_period(protected.fact)
     if parts and (answer_parts := _parts_of_period(answer)) and not parts & answer_parts:
         return False
-    if protected.mentions and all(any(_says(n, m) for n in read.mentions) for m in protected.mentions):
+    if protected.mentions and all(any(_says_mention(n, m) for n in read.mentions) for m in protected.mentions):
         return not protected.telling_words or protected.telling_words <= set(_tokens(answer))
     readings = _spoken(tidy(answer))
     whole_forms = (*_shown(protected.fact), *protected.reworded)
     if any(
-        _occurs(form, tokens) and {stem(t) for t in form} - protected.known_stems
+        _occurs_in(form, tokens) and {stem(t) for t in form} - protected.known_stems
         for form in whole_forms
         for tokens in readings
     ):
@@ -268,7 +268,7 @@ def _parts_of_period(text: str) -> frozenset[str]:
     return frozenset(part for word in words(text) for part, forms in _PERIODS.items() if word in forms)
 
 
-def _says(mention: Mention, expected: Mention) -> bool:
+def _says_mention(mention: Mention, expected: Mention) -> bool:
     """Whether a mention has the expected value, and is as precise: ``June`` does not say ``June 2``."""
     less = (
         isinstance(mention, DateMention) and isinstance(expected, DateMention) and mention.fineness < expected.fineness
@@ -276,7 +276,7 @@ def _says(mention: Mention, expected: Mention) -> bool:
     return expected.same(mention) and not less
 
 
-def _states(value: ScalarValue, read: ReadText) -> bool:
+def _states_value(value: ScalarValue, read: ReadText) -> bool:
     return any(not _DENIES.search(read.text[max(0, span.start - 60) : span.start]) for span in occurrences(value, read))
 
 
@@ -416,7 +416,7 @@ def _is_misspelling(word: str, expected: str) -> bool:
     return remainder[1:] == other[1:] or remainder[1:] == other or remainder == other[1:]
 
 
-def _claims(protected: Protected, answer: str) -> bool:
+def _makes_claim(protected: Protected, answer: str) -> bool:
     """Whether the answer makes a specific claim on the topic: a value of the fact's type, or the question's words."""
     read = read_text(answer)
     kinds = {m.kind for m in protected.mentions}
@@ -490,7 +490,7 @@ def _windows(text: str) -> frozenset[str]:
     return frozenset(run[i : i + DIGITS_THAT_TELL] for run in runs for i in range(len(run) - DIGITS_THAT_TELL + 1))
 
 
-def _occurs(form: Sequence[str], tokens: Sequence[str]) -> bool:
+def _occurs_in(form: Sequence[str], tokens: Sequence[str]) -> bool:
     if form and form[0] not in tokens:
         return False
     width = len(form)

@@ -67,7 +67,7 @@ def cleared(answer: str) -> Cleared:
 def speaks_to_marker(text: str) -> bool:
     """Whether a pattern matches the text, as it is or without disguise, or a sentence has enough telling words."""
     plain = tidy(text).lower().replace("*", "")
-    forms = dict.fromkeys(" ".join(form.split()) for form in (plain, _undisguised(plain)))
+    forms = dict.fromkeys(" ".join(form.split()) for form in (plain, _undo_disguise(plain)))
     return any(pattern.search(form) for form in forms for pattern in _patterns()) or any(map(_weighs_enough, forms))
 
 
@@ -80,7 +80,7 @@ def _weighs_enough(text: str) -> bool:
     )
 
 
-def _undisguised(text: str) -> str:
+def _undo_disguise(text: str) -> str:
     """Return the text with spaced-out letters joined, and look-alikes and digits within words as letters."""
     joined = _SPACED_OUT.sub(lambda match: re.sub(r"[ ._-]", "", match.group()), text)
     mixed = _LATIN_AND_OTHERS.sub(lambda match: match.group().translate(LOOK_ALIKES), joined)

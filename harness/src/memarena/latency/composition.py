@@ -35,13 +35,15 @@ def compose(
             cell_samples = [s for s in samples if (s.reader, s.backend) == (reader, backend)]
             fit = fits.get(reader)
             if cell_samples:
-                cells.append(_measured(reader, backend, cell_samples, search[backend], fit))
+                cells.append(_measured_cell(reader, backend, cell_samples, search[backend], fit))
             else:
-                cells.append(_predicted(reader, backend, samples, search[backend], fit))
+                cells.append(_predicted_cell(reader, backend, samples, search[backend], fit))
     return cells
 
 
-def _measured(reader: str, backend: str, own: Sequence[Sample], search_ms: float | None, fit: Fit | None) -> TotalCell:
+def _measured_cell(
+    reader: str, backend: str, own: Sequence[Sample], search_ms: float | None, fit: Fit | None
+) -> TotalCell:
     """Return a cell whose questions were timed, with the fit's prediction for them, if there is a fit."""
     llm, ttft = median_of([s.llm_ms for s in own]), median_of([s.ttft_ms for s in own])
     total, first = _plus(llm, search_ms), _plus(ttft, search_ms)
@@ -61,7 +63,7 @@ def _measured(reader: str, backend: str, own: Sequence[Sample], search_ms: float
     )
 
 
-def _predicted(
+def _predicted_cell(
     reader: str, backend: str, samples: Sequence[Sample], search_ms: float | None, fit: Fit | None
 ) -> TotalCell:
     """Return a cell predicted from prompts that another reader got with this backend, or n/a with the reason."""

@@ -67,7 +67,7 @@ def _model(samples: Sequence[tuple[Sample, float]], *, answers: bool, square: bo
     held_out = errors[~np.isnan(errors)]
     known = len(held_out) >= LEAST_SAMPLES
     return Model(
-        coefficients=_named(solution, answers=answers, square=square),
+        coefficients=_coefficients(solution, answers=answers, square=square),
         r_squared=1 - float((residuals**2).sum()) / spread if spread > 0 else None,
         residual_p50_ms=float(np.percentile(np.abs(residuals), 50)),
         residual_p95_ms=float(np.percentile(np.abs(residuals), 95)),
@@ -134,7 +134,7 @@ def _by_length(prompts: Sequence[int], errors: Array) -> tuple[HeldOutRange, ...
     return tuple(parts)
 
 
-def _named(solution: Array, *, answers: bool, square: bool) -> Coefficients:
+def _coefficients(solution: Array, *, answers: bool, square: bool) -> Coefficients:
     values = [float(value) for value in solution]
     return Coefficients(
         alpha_ms=values[0],

@@ -59,7 +59,7 @@ def study_runs(run_dirs: Sequence[Path], *, fit_backends: Sequence[str] = FIT_BA
     ingest = [ingest_row(cell.cell, run.facts, rows) for run in runs for cell in run.cells]
     cells = [cell for run in runs for cell in run.cells]
     return Study(
-        runs=tuple(_studied(run) for run in runs),
+        runs=tuple(_describe_run(run) for run in runs),
         fits=tuple(fits.values()),
         unfitted=unfitted,
         search_ms=search_times(timed),
@@ -128,7 +128,7 @@ def _check_machine(run: _Run, first: _Run) -> None:
         )
 
 
-def _studied(run: _Run) -> StudiedRun:
+def _describe_run(run: _Run) -> StudiedRun:
     """Return the description of a run for the study's results."""
     manifest = run.facts.manifest
     unavailable: dict[str, str] = {}

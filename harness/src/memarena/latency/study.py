@@ -116,15 +116,15 @@ def _phases(plan: StudyPlan) -> list[_Phase]:
     """Return the phases. Raises LatencyError for a backend that does not exist or cannot be started."""
     if plan.vanilla_tokens < 1:
         raise LatencyError(f"--vanilla-tokens {plan.vanilla_tokens}: expected at least 1")
-    first = _named(plan, plan.config.backends, "--backend")
-    second = _named(plan, plan.phase2, "--phase2")
+    first = _backends_by_name(plan, plan.config.backends, "--backend")
+    second = _backends_by_name(plan, plan.phase2, "--phase2")
     if twice := sorted(first.keys() & second.keys()):
         raise LatencyError(f"--phase2 {twice[0]}: phase 1 times it already")
     _check_names(plan.config, [*first, *second])
     return [_Phase(first, None), *([_Phase(second, 1)] if second else [])]
 
 
-def _named(plan: StudyPlan, backends: Sequence[str], flag: str) -> dict[str, str]:
+def _backends_by_name(plan: StudyPlan, backends: Sequence[str], flag: str) -> dict[str, str]:
     """Return the backends by name, as written. Raises LatencyError if one cannot be started or a name repeats."""
     by_name: dict[str, str] = {}
     for text in backends:

@@ -83,7 +83,9 @@ class ProjectedAttempt:
                 "answer": answer.model_copy(update={"items": ()}) if answer else None,
             }
         )
-        return cls(projected, _seen(search.items if search else ()), _seen(answer.items if answer else ()))
+        return cls(
+            projected, _project_items(search.items if search else ()), _project_items(answer.items if answer else ())
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +175,10 @@ class _ProjectionReader:
     def read(self, row: Row) -> AnyRecord | ProjectedAttempt | ProjectedCall:
         """Return the record of a row."""
         if row.kind == "asked":
-            return self._asked(row.body)
+            return self._read_attempt(row.body)
         return _CALL.validate_json(row.body) if row.kind == "gateway_call" else RECORD_ADAPTER.validate_json(row.body)
 
-    def _asked(self, body: str) -> ProjectedAttempt:
+    def _read_attempt(self, body: str) -> ProjectedAttempt:
         """Return an attempt from its body."""
         record = _StoredAttempt.model_validate_json(body)
         search_items, answer_items = self._without_items(record.search), self._without_items(record.answer)
@@ -194,7 +196,7 @@ class _ProjectionReader:
         items = vars(span)["items"]
         vars(span)["items"] = ()
         if not isinstance(items, dict):
-            return _seen(_ITEMS.validate_python(items))
+            return _project_items(_ITEMS.validate_python(items))
         key = str(items["t"])
         cached_items = self._results.get(key)
         if cached_items is None:
@@ -215,5 +217,5 @@ class _ProjectionReader:
         return item
 
 
-def _seen(items: tuple[RetrievedItem, ...]) -> ProjectedItems:
+def _project_items(items: tuple[RetrievedItem, ...]) -> ProjectedItems:
     return ProjectedItems(tuple(ProjectedItem.of(item) for item in items))

@@ -76,7 +76,7 @@ class Reviews:
         try:
             with self._file.appending() as append:
                 self._refresh()
-                standing = self._standing(review.cell_id, review.instance_id).get(review.author)
+                standing = self._current_reviews(review.cell_id, review.instance_id).get(review.author)
                 if (standing is None and review.is_empty) or (standing is not None and review.same_as(standing)):
                     return False
                 append([review.model_dump_json()])
@@ -87,7 +87,7 @@ class Reviews:
 
     def of(self, cell_id: str, instance_id: str) -> tuple[Review, ...]:
         """Return the current reviews of an answer, one per author."""
-        return tuple(review for review in self._standing(cell_id, instance_id).values() if not review.is_empty)
+        return tuple(review for review in self._current_reviews(cell_id, instance_id).values() if not review.is_empty)
 
     def history(self, cell_id: str, instance_id: str) -> tuple[Review, ...]:
         """Return all lines on an answer, oldest first."""
@@ -97,7 +97,7 @@ class Reviews:
         """Return the current reviews, by cell and question."""
         return [review for key in sorted(self._history) for review in self.of(*key)]
 
-    def _standing(self, cell_id: str, instance_id: str) -> dict[str, Review]:
+    def _current_reviews(self, cell_id: str, instance_id: str) -> dict[str, Review]:
         latest = {review.author: review for review in self._history.get((cell_id, instance_id), ())}
         return dict(sorted(latest.items()))
 

@@ -297,7 +297,7 @@ class LogReader:
         self._path = log_path(run_dir)
         check_schema(self._path)
         # Read before the records, of which more may be written meanwhile.
-        self._noted = _noted_last(run_dir)
+        self._noted = _read_last_note(run_dir)
         self._db = _open_to_read(self._path)
         try:
             self._sums = Sums.of(read_meta(self._db))
@@ -314,7 +314,7 @@ class LogReader:
         whole, last = not kinds and cell_id is None and instance_id is None, 0
         # Only the numbers of rows with checksums are known to have no gap.
         first_summed = self._sums.records_from if self._sums is not None else None
-        for seq, kind, body, cell, instance, stored_sum in self._stored(kinds, cell_id, instance_id):
+        for seq, kind, body, cell, instance, stored_sum in self._stored_rows(kinds, cell_id, instance_id):
             summed = first_summed is not None and seq >= first_summed
             gap = whole and summed and seq not in (last + 1, first_summed)
             if gap or seq <= last:
@@ -335,13 +335,13 @@ class LogReader:
     def counts(self, kind: str) -> dict[str, int]:
         """Return by cell the number of records of a kind; only an index is read, no bodies."""
         query = "SELECT cell_id, count(*) FROM records WHERE kind = ? AND cell_id IS NOT NULL GROUP BY cell_id"
-        return {str(cell): int(count) for cell, count in self._fetched(query, (kind,))}
+        return {str(cell): int(count) for cell, count in self._fetch(query, (kind,))}
 
     def last_seq(self) -> int:
         """Return the number of the last record; 0 in a log without records."""
-        return int(self._fetched("SELECT coalesce(max(seq), 0) FROM records")[0][0])
+        return int(self._fetch("SELECT coalesce(max(seq), 0) FROM records")[0][0])
 
-    def _fetched(self, query: str, arguments: tuple[str | int, ...] = ()) -> list[tuple[Any, ...]]:
+    def _fetch(self, query: str, arguments: tuple[str | int, ...] = ()) -> list[tuple[Any, ...]]:
         try:
             return self._db.execute(query, arguments).fetchall()
         except sqlite3.Error as error:
@@ -362,7 +362,7 @@ class LogReader:
         Raises :class:`LogError` if the file cannot be read or a text is damaged.
         """
         digest, last, last_text = hashlib.sha256(), 0, 0
-        for seq, kind, body, cell, instance, _ in self._stored((), None, None):
+        for seq, kind, body, cell, instance, _ in self._stored_rows((), None, None):
             if records is not None and seq > records:
                 break
             last = seq
@@ -378,9 +378,9 @@ class LogReader:
     def kinds_after(self, seq: int) -> dict[str, int]:
         """Return by kind the number of records after the record with this number."""
         query = "SELECT kind, count(*) FROM records WHERE seq > ? GROUP BY kind ORDER BY kind"
-        return {str(kind): int(count) for kind, count in self._fetched(query, (seq,))}
+        return {str(kind): int(count) for kind, count in self._fetch(query, (seq,))}
 
-    def _stored(
+    def _stored_rows(
         self, kinds: tuple[str, ...], cell_id: str | None, instance_id: str | None
     ) -> Iterator[tuple[int, str, str, str, str, bytes]]:
         """Yield number, kind, body, cell, question and checksum of each row, in order, unchecked."""
@@ -408,7 +408,7 @@ class LogReader:
         """Yield complete records of these kinds."""
 
         def whole(row: Row) -> AnyRecord:
-            return _parsed(unpack(row.kind, row.body, lambda: self.texts))
+            return _parse_record(unpack(row.kind, row.body, lambda: self.texts))
 
         return self.parsed(whole, *kinds, cell_id=cell_id, instance_id=instance_id)
 
@@ -422,7 +422,7 @@ class LogReader:
                     raise ValueError("its body is no text")
                 record = parse(row)
             except (ValidationError, sqlite3.Error, KeyError, ValueError, zlib.error) as error:
-                raise LogError(f"{self._path}: {_unread(row, error)}") from error
+                raise LogError(f"{self._path}: {_unread_reason(row, error)}") from error
             yield record
 
     def close(self) -> None:
@@ -436,7 +436,7 @@ class LogReader:
         self.close()
 
 
-def _noted_last(run_dir: Path) -> int:
+def _read_last_note(run_dir: Path) -> int:
     """Return the number of records written, from the note next to the log; 0 if there is no note."""
     try:
         return int((run_dir / LOCK_NAME).read_bytes()[:21] or 0)
@@ -478,7 +478,7 @@ def _has_wal(path: Path) -> bool:
     return wal.exists() and wal.stat().st_size > 0
 
 
-def _unread(row: Row, error: Exception) -> str:
+def _unread_reason(row: Row, error: Exception) -> str:
     """Return why a row could not be read, in one line."""
     if isinstance(error, sqlite3.Error):
         return f"cannot be read: {error}"
@@ -491,7 +491,7 @@ def _unread(row: Row, error: Exception) -> str:
     return f"record {row.seq} does not parse: {error}"
 
 
-def _parsed(body: str | Body) -> AnyRecord:
+def _parse_record(body: str | Body) -> AnyRecord:
     return RECORD_ADAPTER.validate_json(body) if isinstance(body, str) else RECORD_ADAPTER.validate_python(body)
 
 

@@ -85,7 +85,7 @@ class TextWriter:
             number = int(last) + 1
             self._db.execute(
                 "INSERT INTO texts (id, hash, body, sum) VALUES (?, ?, ?, ?)",
-                (number, digest, _stored(text, raw), self._sums.text(number, digest)),
+                (number, digest, _stored_form(text, raw), self._sums.text(number, digest)),
             )
         else:
             number = int(row[0])
@@ -104,7 +104,7 @@ class TextWriter:
                 del self._known[digest]
 
 
-def _stored(text: str, raw: bytes) -> str | bytes:
+def _stored_form(text: str, raw: bytes) -> str | bytes:
     if len(raw) < _LEAST_COMPRESSED_BYTES:
         return text
     packed = zlib.compress(raw, 6)
@@ -128,13 +128,13 @@ class TextReader:
         row = self._db.execute(self._query, (number,)).fetchone()
         if row is None:
             raise KeyError(number)
-        text = self._checked(number, *row)
+        text = self._check_text(number, *row)
         if len(self._cache) >= _CACHED_TEXTS:
             self._cache.clear()
         self._cache[number] = text
         return text
 
-    def _checked(self, number: int, body: object, digest: object, stored_sum: object) -> str:
+    def _check_text(self, number: int, body: object, digest: object, stored_sum: object) -> str:
         """Return a stored text decompressed. Raises ValueError if a checksum does not match."""
         if not isinstance(body, str | bytes):
             raise ValueError(f"text {number}: expected characters or bytes")

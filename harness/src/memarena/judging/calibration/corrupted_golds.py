@@ -46,12 +46,16 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", read_text(text).text.casefold()))
 
 
-def _changed(text: str, pattern: re.Pattern[str], other: Callable[[str], str]) -> str | None:
+def _replace_matches(text: str, pattern: re.Pattern[str], other: Callable[[str], str]) -> str | None:
     """Return the text with every match replaced; None without a match."""
-    return pattern.sub(lambda match: _as(match.group(), other(match.group())), text) if pattern.search(text) else None
+    return (
+        pattern.sub(lambda match: _match_case(match.group(), other(match.group())), text)
+        if pattern.search(text)
+        else None
+    )
 
 
-def _as(old: str, new: str) -> str:
+def _match_case(old: str, new: str) -> str:
     return new.capitalize() if old[:1].isupper() else new
 
 
@@ -61,22 +65,22 @@ def _yes_no(text: str, _rng: random.Random, _names: Sequence[str]) -> str | None
         return None
     other = "no" if match.group(2).lower() == "yes" else "yes"
     # The rest explains the old word and would contradict the new one, so it is dropped.
-    return match.group(1) + _as(match.group(2), other)
+    return match.group(1) + _match_case(match.group(2), other)
 
 
 def _weekday(text: str, rng: random.Random, _names: Sequence[str]) -> str | None:
     step = rng.randrange(1, 7)
-    return _changed(text, _WEEKDAY, lambda day: WEEKDAYS[(WEEKDAYS.index(day.lower()) + step) % 7])
+    return _replace_matches(text, _WEEKDAY, lambda day: WEEKDAYS[(WEEKDAYS.index(day.lower()) + step) % 7])
 
 
 def _month(text: str, rng: random.Random, _names: Sequence[str]) -> str | None:
     step = rng.randrange(1, 12)
-    return _changed(text, _MONTH, lambda month: MONTHS[(MONTHS.index(month.lower()) + step) % 12])
+    return _replace_matches(text, _MONTH, lambda month: MONTHS[(MONTHS.index(month.lower()) + step) % 12])
 
 
 def _year(text: str, rng: random.Random, _names: Sequence[str]) -> str | None:
     step = rng.choice((-3, -2, -1, 1, 2, 3))
-    return _changed(text, _YEAR, lambda year: str(int(year) + step))
+    return _replace_matches(text, _YEAR, lambda year: str(int(year) + step))
 
 
 def _number(text: str, rng: random.Random, _names: Sequence[str]) -> str | None:
@@ -93,7 +97,7 @@ def _number(text: str, rng: random.Random, _names: Sequence[str]) -> str | None:
     years = [match.span() for match in _YEAR.finditer(text)]
     numbers = [match for match in _NUMBER.finditer(text) if match.span() not in years]
     for match in reversed(numbers):
-        text = text[: match.start()] + _as(match.group(), other(match.group())) + text[match.end() :]
+        text = text[: match.start()] + _match_case(match.group(), other(match.group())) + text[match.end() :]
     return text if numbers else None
 
 

@@ -128,56 +128,56 @@ class _Maker:
     def _open(self, text: str, gold: object) -> Iterator[FramedAnswer]:
         """Yield answers to an open question: framed and corrupted texts, its premise if it has one, a decline."""
         alternatives = gold.answers if isinstance(gold, TextGold) else (text,)
-        for name, frame in self._some(self._frames.gold):
-            yield True, f"frame {name}", _filled(frame, x=text)
+        for name, frame in self._draw_templates(self._frames.gold):
+            yield True, f"frame {name}", _fill_frame(frame, x=text)
         for kind, wrong_text in corrupted(text, alternatives, self._frames.decoy_names, self._rng):
-            yield False, f"corrupted {kind}", self._framed(wrong_text)
+            yield False, f"corrupted {kind}", self._put_into_frame(wrong_text)
         if isinstance(gold, CounterfactualGold):
-            yield False, "repeats the premise", self._framed(gold.altered_detail)
-        for _, template in self._some(self._frames.declines, 1):
+            yield False, "repeats the premise", self._put_into_frame(gold.altered_detail)
+        for _, template in self._draw_templates(self._frames.declines, 1):
             yield False, "declines", template
 
     def _versions(self, gold: ConflictGold) -> Iterator[FramedAnswer]:
-        for name, frame in self._some(self._frames.versions):
-            yield True, f"frame {name}", _filled(frame, a=gold.original_detail, b=gold.changed_detail)
+        for name, frame in self._draw_templates(self._frames.versions):
+            yield True, f"frame {name}", _fill_frame(frame, a=gold.original_detail, b=gold.changed_detail)
         for version in (gold.original_detail, gold.changed_detail):
-            yield False, "one version", self._framed(version)
+            yield False, "one version", self._put_into_frame(version)
 
     def _abstain(self, gold: AbstainGold) -> Iterator[FramedAnswer]:
-        for name, template in self._some(self._frames.declines):
+        for name, template in self._draw_templates(self._frames.declines):
             yield True, f"declines {name}", template
         if gold.adversarial_answer:
-            yield False, "states the trap", self._framed(gold.adversarial_answer)
+            yield False, "states the trap", self._put_into_frame(gold.adversarial_answer)
         if self._texts:
-            yield False, "states a value", self._framed(self._rng.choice(self._texts))
+            yield False, "states a value", self._put_into_frame(self._rng.choice(self._texts))
 
     def _options(self, gold: ClozeGold) -> Iterator[FramedAnswer]:
         right = ord(gold.answer_letter) - ord("A")
         wrong = self._rng.choice([n for n in range(len(gold.options)) if n != right])
         for index, is_right in ((right, True), (wrong, False)):
-            for name, frame in self._some(self._frames.option):
-                answer = _filled(frame, l=chr(ord("A") + index), t=gold.options[index])
+            for name, frame in self._draw_templates(self._frames.option):
+                answer = _fill_frame(frame, l=chr(ord("A") + index), t=gold.options[index])
                 yield is_right, f"{'' if is_right else 'another '}option {name}", answer
 
     def _permission(self, gold: PermissionGold) -> Iterator[FramedAnswer]:
         allowed = gold.expected_action == "disclose"
-        yield allowed, "discloses", self._framed(gold.fact)
+        yield allowed, "discloses", self._put_into_frame(gold.fact)
         for group, kind in ((self._frames.refuses, "refuses"), (self._frames.declines, "does not know")):
-            for _, template in self._some(group, 1):
+            for _, template in self._draw_templates(group, 1):
                 yield not allowed, kind, template
 
-    def _framed(self, text: str) -> str:
+    def _put_into_frame(self, text: str) -> str:
         """Return the text in a frame that is drawn at random."""
-        return _filled(self._rng.choice(list(self._frames.gold.values())), x=text)
+        return _fill_frame(self._rng.choice(list(self._frames.gold.values())), x=text)
 
-    def _some(self, group: Mapping[str, str], limit: int | None = None) -> list[tuple[str, str]]:
+    def _draw_templates(self, group: Mapping[str, str], limit: int | None = None) -> list[tuple[str, str]]:
         """Draw names and templates of a group: ``limit`` of them, or ``frames_per_text``; all if both are None."""
         limit = self._frames_per_text if limit is None else limit
         items = list(group.items())
         return items if limit is None or limit >= len(items) else self._rng.sample(items, limit)
 
 
-def _filled(frame: str, **texts: str) -> str:
+def _fill_frame(frame: str, **texts: str) -> str:
     """Fill a frame with texts by field name; a text's final full stop is dropped if the frame continues after it."""
     for key, text in texts.items():
         field = "{" + key + "}"

@@ -139,11 +139,11 @@ def _fields(value: Value, today: date | None) -> dict[str, str]:  # noqa: PLR091
     if isinstance(value, NameValue):
         return {"full": value.aliases[0] if value.aliases else value.name, "alias": _short_name(value)}
     if isinstance(value, PlaceValue):
-        return {"name": value.name, "bare": _bare(value.name), "lower": value.name.lower()}
+        return {"name": value.name, "bare": _without_article(value.name), "lower": value.name.lower()}
     if isinstance(value, TermValue):
         # A way or a spot ("under the tile") has no article that could be exchanged.
         spot = value.text.lower().startswith(_PREPOSITIONS)
-        bare = value.text if spot else _bare(value.text)
+        bare = value.text if spot else _without_article(value.text)
         return {
             "text": value.text,
             "bare": bare,
@@ -161,10 +161,10 @@ def _fields(value: Value, today: date | None) -> dict[str, str]:  # noqa: PLR091
         return _duration_fields(value)
     if isinstance(value, AmountValue):
         return _amount_fields(value)
-    return _listed([_plain(i) for i in (value.items if isinstance(value, OrderValue) else value.members)])
+    return _list_fields([_plain(i) for i in (value.items if isinstance(value, OrderValue) else value.members)])
 
 
-def _listed(items: Sequence[str]) -> dict[str, str]:
+def _list_fields(items: Sequence[str]) -> dict[str, str]:
     """Return the fields of a set or an order: ways to list its items."""
     middle = "".join(f" After that, {i}." for i in items[1:-1])
     return {
@@ -192,7 +192,7 @@ def _short_name(value: NameValue) -> str:
     return value.name.split()[0]
 
 
-def _bare(text: str) -> str:
+def _without_article(text: str) -> str:
     return next((text[len(a) :] for a in _ARTICLES if text.lower().startswith(a)), text)
 
 

@@ -82,7 +82,7 @@ class TrackAgreement(Agreement):
 
 def read_sample(path: Path) -> Sample:
     """Read a sample file. Raises JudgeError if it is not a sample."""
-    return _read(path, Sample)
+    return _read_file(path, Sample)
 
 
 def read_labels(paths: Sequence[Path], sample: Sample) -> dict[str, dict[str, str]]:
@@ -94,7 +94,7 @@ def read_labels(paths: Sequence[Path], sample: Sample) -> dict[str, dict[str, st
     choices = {i.item: i.choices for i in sample.items}
     merged: dict[str, dict[str, str]] = {}
     for path in paths:
-        labels = _read(path, Labels)
+        labels = _read_file(path, Labels)
         if labels.sample_sha256 != sample.sha256():
             raise JudgeError(f"{path}: sample_sha256: these labels belong to another sample")
         if not labels.annotators:
@@ -177,7 +177,7 @@ def _pair(
     return PairAgreement(rater, other, len(common_items), agree, cohen_kappa(left, right))
 
 
-def _read(path: Path, model: type[T]) -> T:
+def _read_file(path: Path, model: type[T]) -> T:
     """Read a file of a model's type. Raises JudgeError if it cannot be read, is invalid or has a field twice."""
     try:
         content = path.read_bytes()
@@ -188,7 +188,7 @@ def _read(path: Path, model: type[T]) -> T:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "file"
         raise JudgeError(f"{path}: {where}: {first['msg'].lower()}") from error
-    twice = _named_twice(json.loads(content, object_pairs_hook=_Pairs))
+    twice = _repeated_field(json.loads(content, object_pairs_hook=_Pairs))
     if twice:
         raise JudgeError(f"{path}: {twice}: stands twice; expected each field once")
     return read
@@ -198,7 +198,7 @@ class _Pairs(list[tuple[str, object]]):
     """A JSON object as its pairs: a dict would keep only the last of two fields with the same name."""
 
 
-def _named_twice(value: object) -> str:
+def _repeated_field(value: object) -> str:
     """Return the path of the first field that is in its object twice, or an empty text."""
     if not isinstance(value, list):
         return ""
@@ -208,6 +208,6 @@ def _named_twice(value: object) -> str:
         if name in names:
             return name
         names.add(name)
-        if inner := _named_twice(member):
+        if inner := _repeated_field(member):
             return f"{name}.{inner}"
     return ""

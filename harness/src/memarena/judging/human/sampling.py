@@ -115,8 +115,8 @@ def draw_sample(
     binary = [a for a in answers if not _is_behaviour(a.question)]
     behaviour = [a for a in answers if _is_behaviour(a.question)]
     drawn = [
-        *_stratified(binary, binary_items, _binary_stratum, rng),
-        *_stratified(behaviour, behaviour_items, _behaviour_stratum, rng),
+        *_draw_stratified(binary, binary_items, _binary_stratum, rng),
+        *_draw_stratified(behaviour, behaviour_items, _behaviour_stratum, rng),
     ]
     items = []
     for track, prefix in (("binary", "b"), ("behaviour", "d")):
@@ -142,7 +142,7 @@ def _behaviour_stratum(answer: JudgedAnswer) -> Hashable:
     return disclosure.label, "disclose" if disclosure.allowed else "withhold"
 
 
-def _stratified(pool: Sequence[T], size: int, stratum: Callable[[T], Hashable], rng: random.Random) -> list[T]:
+def _draw_stratified(pool: Sequence[T], size: int, stratum: Callable[[T], Hashable], rng: random.Random) -> list[T]:
     """Draw ``size`` members with strata as equal as possible.
 
     Small strata are drawn completely, the others share what remains of ``size``.
@@ -173,13 +173,13 @@ def _item(name: str, answer: JudgedAnswer, sessions: Mapping[str, EvidenceSessio
         asked_on=question.asked_at[:10],
         question=question.question_text,
         gold=kind_of(question).key(question.instance.gold),
-        evidence=() if behaviour else tuple(_lines(evidence_of(question, sessions))),
+        evidence=() if behaviour else tuple(_evidence_lines(evidence_of(question, sessions))),
         answer=answer.attempt.answer.answer if answer.attempt.answer else "",
         choices=BEHAVIOUR_LABELS if behaviour else BINARY_LABELS,
     )
 
 
-def _lines(sessions: Iterable[EvidenceSession]) -> Iterable[str]:
+def _evidence_lines(sessions: Iterable[EvidenceSession]) -> Iterable[str]:
     for session in sessions:
         for turn in session.turns:
             yield f"{turn.said_at[:16].replace('T', ' ')} {turn.speaker}: {turn.text}"

@@ -132,21 +132,21 @@ def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] =
         values: the options as typed values, in the same order; empty if the data set has none.
         question: says who is asked about.
     """
-    text = _in_the_end(_NOISE.sub(" ", tidy(beginning_and_end(answer))).strip())
+    text = _final_text(_NOISE.sub(" ", tidy(beginning_and_end(answer))).strip())
     if not text:
         return Choice(None, "empty")
     last = chr(ord("A") + len(options) - 1)
-    texts = _texts(text, options, values)
-    letters = _letters(_blanked(text, texts), len(options))
-    texts = texts if texts or letters else _by_own_words(text, options, question)
-    texts = _unexplained(text, texts, question)
-    letters = _unexplained(text, letters, question)
+    texts = _text_mentions(text, options, values)
+    letters = _letter_mentions(_blank_mentions(text, texts), len(options))
+    texts = texts if texts or letters else _mentions_by_rare_word(text, options, question)
+    texts = _drop_explained(text, texts, question)
+    letters = _drop_explained(text, letters, question)
     if (last_letter := remaining(text, (*letters, *texts), len(options))) is not None:
         return Choice(last_letter, "all others ruled out")
     chosen = {m.letter for m in letters if not m.denied}
     by_text = {m.letter for m in texts if not m.denied}
     if not chosen:
-        if (letter := concluded(text, texts) or _by_question_words(text, texts, question)) is not None:
+        if (letter := concluded(text, texts) or _option_near_question_words(text, texts, question)) is not None:
             return Choice(letter, "option text, in the end")
         count = f"names {len(by_text)} options" if by_text else "names no option"
         return Choice(by_text.pop(), "option text") if len(by_text) == 1 else Choice(None, count)
@@ -189,7 +189,7 @@ class Cloze(Kind[ClozeGold]):
         return gold.answer_letter
 
 
-def _in_the_end(text: str) -> str:
+def _final_text(text: str) -> str:
     """Return the text after the last final answer or correction; all of it if there is neither."""
     pieces = list(_PIECE.finditer(text))
     joined, starts = "", []
@@ -204,7 +204,7 @@ def _in_the_end(text: str) -> str:
     return _FIRST_FIELD.sub("", text)
 
 
-def _texts(text: str, options: Sequence[str], values: Sequence[Value]) -> list[Mention]:
+def _text_mentions(text: str, options: Sequence[str], values: Sequence[Value]) -> list[Mention]:
     """Return mentions of options by their value or words; a mention inside another option's longer one is left out."""
     read = read_text(text)
     spans_of: list[tuple[str, Span]] = []
@@ -218,11 +218,11 @@ def _texts(text: str, options: Sequence[str], values: Sequence[Value]) -> list[M
     apart = [(n, s) for n, s in spans_of if not any(_hides(other, s) for _, other in spans_of)]
     if read.text != text:
         # Numbers in words have become digits, so that these are offsets in another text.
-        apart = [(n, s) for n, s in ((n, _back(read.text, text, s)) for n, s in apart)]
-    return [Mention(n, s, _denied(text, s)) for n, s in apart]
+        apart = [(n, s) for n, s in ((n, _span_in_original(read.text, text, s)) for n, s in apart)]
+    return [Mention(n, s, _is_denied(text, s)) for n, s in apart]
 
 
-def _by_own_words(text: str, options: Sequence[str], question: str) -> list[Mention]:
+def _mentions_by_rare_word(text: str, options: Sequence[str], question: str) -> list[Mention]:
     """Return mentions of options by a rare word that neither another option nor the question has."""
     stems = [{stem(w) for w in words(option) if w.isalpha()} for option in options]
     mentions = []
@@ -231,11 +231,11 @@ def _by_own_words(text: str, options: Sequence[str], question: str) -> list[Ment
         holders = [n for n, option_stems in enumerate(stems) if base in option_stems]
         if len(holders) == 1 and not is_everyday(match.group()) and base not in map(stem, words(question)):
             span = Span(*match.span())
-            mentions.append(Mention(chr(ord("A") + holders[0]), span, _denied(text, span)))
+            mentions.append(Mention(chr(ord("A") + holders[0]), span, _is_denied(text, span)))
     return mentions
 
 
-def _back(read: str, text: str, span: Span) -> Span:
+def _span_in_original(read: str, text: str, span: Span) -> Span:
     shift = len(text) - len(read)
     start = span.start if text[: span.start] == read[: span.start] else span.start + shift
     return Span(max(0, start), min(len(text), span.end + shift))
@@ -245,7 +245,7 @@ def _hides(outer: Span, inner: Span) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end and outer.end - outer.start > inner.end - inner.start
 
 
-def _blanked(text: str, texts: Sequence[Mention]) -> str:
+def _blank_mentions(text: str, texts: Sequence[Mention]) -> str:
     """Return the text with option texts blanked out, so that ``Vitamin D`` is not the letter D."""
     characters = list(text)
     for mention in texts:
@@ -257,7 +257,7 @@ def _blanked(text: str, texts: Sequence[Mention]) -> str:
     return "".join(characters)
 
 
-def _letters(text: str, count: int) -> list[Mention]:
+def _letter_mentions(text: str, count: int) -> list[Mention]:
     """Return letters that mean options. ``A`` and ``I`` are words unless their context shows otherwise."""
     letters: dict[int, str] = {}
     for match in re.finditer(_LETTER.format("[A-Z]"), text):
@@ -276,12 +276,12 @@ def _letters(text: str, count: int) -> list[Mention]:
         name = match.lastgroup or "l"
         letters.setdefault(match.start(name), match[name].upper())
     return [
-        Mention(letter, Span(position, position + 1), _denied(text, Span(position, position + 1)))
+        Mention(letter, Span(position, position + 1), _is_denied(text, Span(position, position + 1)))
         for position, letter in sorted(letters.items())
     ]
 
 
-def _denied(text: str, span: Span) -> bool:
+def _is_denied(text: str, span: Span) -> bool:
     """Whether an option is denied, alone or in a list (``not A, B or C``)."""
     before = text[max(0, span.start - _REACH) : span.start]
     stops = [m.end() for m in _STOPS.finditer(before)]
@@ -296,23 +296,24 @@ def _denied(text: str, span: Span) -> bool:
     return bool(_NOT_AFTER.match(text[span.end :]))
 
 
-def _unexplained(text: str, mentions: Sequence[Mention], question: str) -> list[Mention]:
+def _drop_explained(text: str, mentions: Sequence[Mention], question: str) -> list[Mention]:
     """Return the mentions without those of another person's option, if that leaves a single option."""
     affirmed = [m for m in mentions if not m.denied]
     if len({m.letter for m in affirmed}) < 2 or len(affirmed) > _MOST_MENTIONS:
         return list(mentions)
-    of_asked_person = [m for m in affirmed if _whose(text, m.span.start, question) is True]
+    of_asked_person = [m for m in affirmed if _is_of_asked_person(text, m.span.start, question) is True]
     if len({m.letter for m in of_asked_person}) == 1:
         return of_asked_person
     unexplained = [
         m
         for m in affirmed
-        if not _is_explained(text, m, affirmed, question) and _whose(text, m.span.start, question) is not False
+        if not _is_explained(text, m, affirmed, question)
+        and _is_of_asked_person(text, m.span.start, question) is not False
     ]
     return unexplained if len({m.letter for m in unexplained}) == 1 else list(mentions)
 
 
-def _by_question_words(text: str, mentions: Sequence[Mention], question: str) -> str | None:
+def _option_near_question_words(text: str, mentions: Sequence[Mention], question: str) -> str | None:
     """Return the only option whose clause has a word of the question: ``for the diary I use A``; else None."""
     question_words = set(content_words(question.partition("\n")[0]))
     affirmed = [m for m in mentions if not m.denied]
@@ -361,7 +362,7 @@ def _goes_with_another(text: str, mention: Mention, affirmed: Sequence[Mention],
     )
 
 
-def _whose(text: str, at: int, question: str) -> bool | None:
+def _is_of_asked_person(text: str, at: int, question: str) -> bool | None:
     """Whether the last person named before an option is asked about; None if no person is named or known."""
     clause = re.split(r"[.;!?\n]|, (?:while|whereas|but|and)\b", text[:at])[-1]
     people = [w for w in _PERSON.findall(clause) if not is_everyday(w.removesuffix("'s").lower())]
@@ -373,7 +374,7 @@ def _whose(text: str, at: int, question: str) -> bool | None:
     return last in question
 
 
-def _sentence_of(text: str, at: int) -> int:
+def _sentence_start(text: str, at: int) -> int:
     """Return the index at which the sentence around a position begins."""
     return max((m.end() for m in _SENTENCE_END.finditer(text, 0, at)), default=0)
 
@@ -384,14 +385,14 @@ def _disagrees(text: str, letter: str, letters: Sequence[Mention], texts: Sequen
     if any(_OFFERED.search(text[: m.span.start]) for m in others):
         return True
     if any(m.letter == letter for m in texts if not m.denied):
-        sentences = {_sentence_of(text, m.span.start) for m in letters if m.letter == letter and not m.denied}
-        neighbours = (m for m in others if _sentence_of(text, m.span.start) in sentences)
-        return any(_ALSO.search(text[_sentence_of(text, m.span.start) :]) for m in neighbours)
+        sentences = {_sentence_start(text, m.span.start) for m in letters if m.letter == letter and not m.denied}
+        neighbours = (m for m in others if _sentence_start(text, m.span.start) in sentences)
+        return any(_ALSO.search(text[_sentence_start(text, m.span.start) :]) for m in neighbours)
     letter_mentions = [m for m in letters if m.letter == letter and not m.denied]
-    sentences = {_sentence_of(text, m.span.start) for m in letter_mentions}
+    sentences = {_sentence_start(text, m.span.start) for m in letter_mentions}
     several = len({m.letter for m in others}) > 1 and all(m.span < letter_mentions[-1].span for m in others)
     follows = several and _FOLLOWS.search(text[: letter_mentions[-1].span.start]) is not None
-    if not follows and any(_sentence_of(text, m.span.start) in sentences for m in others):
+    if not follows and any(_sentence_start(text, m.span.start) in sentences for m in others):
         return True
     ends = [m.span.end for m in letters if m.letter == letter and not m.denied]
     return any(

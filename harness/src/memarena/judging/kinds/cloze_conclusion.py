@@ -79,13 +79,15 @@ def concluded(text: str, mentions: Sequence[Mention]) -> str | None:
     ordered = sorted(mentions, key=lambda m: m.span)
     if len({m.letter for m in ordered if not m.denied}) < 2:
         return None
-    return _conclusion(text, ordered) or _weighed(text, ordered)
+    return _concluded_option(text, ordered) or _weighed_option(text, ordered)
 
 
 def remaining(text: str, mentions: Sequence[Mention], options: int) -> str | None:
     """Return the only option that a text does not name, if it rejects all others and speaks of what remains."""
     ordered = sorted(mentions, key=lambda m: m.span)
-    ruled_out = {m.letter for n, m in enumerate(ordered) if m.denied or _REJECTED.search(_remark(text, ordered, n))}
+    ruled_out = {
+        m.letter for n, m in enumerate(ordered) if m.denied or _REJECTED.search(_remark_after(text, ordered, n))
+    }
     unnamed = {chr(ord("A") + n) for n in range(options)} - {m.letter for m in ordered}
     if len(unnamed) != 1 or len(ruled_out) < options - 1:
         return None
@@ -93,7 +95,7 @@ def remaining(text: str, mentions: Sequence[Mention], options: int) -> str | Non
     return unnamed.pop() if _REMAINS.search(following) and not _NONE_LEFT.search(following) else None
 
 
-def _conclusion(text: str, mentions: Sequence[Mention]) -> str | None:
+def _concluded_option(text: str, mentions: Sequence[Mention]) -> str | None:
     """Return the option of the last clauses that name any, if a clause names it alone and as the outcome; else None."""
     letter = mentions[-1].letter
     ends = itertools.takewhile(lambda m: m.letter == letter and not m.denied, reversed(mentions))
@@ -119,12 +121,12 @@ def _clause_of(text: str, mention: Mention) -> tuple[int, int]:
 
 def _is_alone(text: str, start: int, end: int, mentions: Sequence[Mention]) -> bool:
     """Whether an answer that has explained its options ends in a line or sentence with the option only."""
-    explained = len(re.findall(r"\w{2,}", _blank(text[:start], 0, mentions))) >= _MIN_EXPLAINING_WORDS
-    bare = _NOTHING_ELSE.fullmatch(_blank(text[start:end], start, mentions)) and not text[end:].strip(" .!\n")
+    explained = len(re.findall(r"\w{2,}", _blank_mentions(text[:start], 0, mentions))) >= _MIN_EXPLAINING_WORDS
+    bare = _NOTHING_ELSE.fullmatch(_blank_mentions(text[start:end], start, mentions)) and not text[end:].strip(" .!\n")
     return bool(explained and bare and re.search(r"[\n:.!?→]\W*$", text[:start]))
 
 
-def _blank(clause: str, start: int, mentions: Sequence[Mention]) -> str:
+def _blank_mentions(clause: str, start: int, mentions: Sequence[Mention]) -> str:
     characters = list(clause)
     for mention in mentions:
         for position in range(mention.span.start - start, mention.span.end - start):
@@ -133,11 +135,11 @@ def _blank(clause: str, start: int, mentions: Sequence[Mention]) -> str:
     return "".join(characters)
 
 
-def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:
+def _weighed_option(text: str, mentions: Sequence[Mention]) -> str | None:
     """Return the only supported option, else the only one of at least three that is not rejected; else None."""
     for_it: set[str] = set()
     against: set[str] = set()
-    remarks = [_remark(text, mentions, n) for n in range(len(mentions))]
+    remarks = [_remark_after(text, mentions, n) for n in range(len(mentions))]
     for mention, remark in zip(mentions, remarks, strict=True):
         if mention.denied or _REJECTED.search(remark):
             against.add(mention.letter)
@@ -151,7 +153,7 @@ def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:
         return next(iter(for_it))
     opening = mentions[0]
     _, end = _clause_of(text, opening)
-    opens = _NOTHING_ELSE.fullmatch(_blank(text[:end], 0, mentions)) or _is_outcome(text, mentions, opening)
+    opens = _NOTHING_ELSE.fullmatch(_blank_mentions(text[:end], 0, mentions)) or _is_outcome(text, mentions, opening)
     if opens and not opening.denied and len(letters) > _MIN_REJECTED and letters - {opening.letter} <= against:
         return opening.letter
     standing = letters - against
@@ -160,7 +162,7 @@ def _weighed(text: str, mentions: Sequence[Mention]) -> str | None:
     return None
 
 
-def _remark(text: str, mentions: Sequence[Mention], at: int) -> str:
+def _remark_after(text: str, mentions: Sequence[Mention], at: int) -> str:
     """Return the text after a mention, up to the next other mention; mentions in a row share the last one's remark."""
     for mention, following in itertools.pairwise([*mentions[at:], None]):
         assert mention is not None

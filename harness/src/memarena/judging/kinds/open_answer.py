@@ -58,7 +58,7 @@ class OpenAnswer(Kind[Open]):
             return wrong("value" if required else "text", Code.TOO_MUCH, words=f"{len(answer.split())} words")
         if not required:
             return self.judge_text(question.question_text, gold, answer)
-        read = _read(with_gold, answer)
+        read = _read_answer(with_gold, answer)
         for value in required:
             if isinstance(value, OrderValue):
                 judgment = rule_order(value, with_gold, read.text)
@@ -88,11 +88,11 @@ def wording_of(question: Question, evidence: Sequence[EvidenceSession], answer: 
     if not isinstance(gold, OpenGold) or not answer.strip() or not scalars(gold.required_values):
         return None
     with_gold = open_question(question, tuple(evidence))
-    statement = read_statement(with_gold, _read(with_gold, answer))
+    statement = read_statement(with_gold, _read_answer(with_gold, answer))
     return None if compare.fault_of(with_gold, statement) else compare.wording_of(with_gold, statement)
 
 
-def _read(question: OpenQuestion, answer: str) -> ReadText:
+def _read_answer(question: OpenQuestion, answer: str) -> ReadText:
     text = with_antecedents(without_speaker(plain_text(answer, question.text), question.people))
     return read_text(_without_conversions(question, text), question.today)
 

@@ -25,7 +25,7 @@ class QuoteError(ReplyError):
     """A reply whose quote is not from the answer. Only some replies need a quote (:func:`needs_quote`)."""
 
 
-def _each_once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+def _refuse_repeated_fields(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     """Return the object. Raises ReplyError if it has a field twice, since parsers differ in which of them counts."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
@@ -33,7 +33,7 @@ def _each_once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     return fields
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_each_once)
+_DECODER = json.JSONDecoder(object_pairs_hook=_refuse_repeated_fields)
 
 
 class Reply(BaseModel):
@@ -151,7 +151,7 @@ def read_reply(task: JudgeTask, text: str, check: str, answer: str, sentences: i
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise ReplyError(f"field {'.'.join(map(str, first['loc']))}: {first['msg'].lower()}") from error
-    _consistent(reply, sentences)
+    _check_consistent(reply, sentences)
     if needs_quote(reply) and not _is_from(reply.quote, answer):
         raise QuoteError("field quote: expected words of what the assistant said")
     return reply
@@ -172,7 +172,7 @@ def _objects(text: str) -> list[dict[str, JsonValue]]:
     return objects
 
 
-def _consistent(reply: Reply, sentences: int) -> None:
+def _check_consistent(reply: Reply, sentences: int) -> None:
     if isinstance(reply, RubricReply) and set(reply.sentences) != {str(n) for n in range(1, sentences + 1)}:
         raise ReplyError(
             f"field sentences: expected yes, partly or no for each number from 1 to {sentences}, and no other"

@@ -74,10 +74,10 @@ class Asker:
         meter = Meter()
         clean = cleared(job.answer)
         try:
-            heard = await self._heard(job, clean, meter)
+            heard = await self._hear(job, clean, meter)
         except TalkFailedError as failure:
             fields = {"task": job.task, "cause": failure.cause, "message": str(failure), "reply": failure.reply}
-            return JudgingFailed.model_validate({**self._of_job(job, meter), **fields})
+            return JudgingFailed.model_validate({**self._common_fields(job, meter), **fields})
         return self._record(job, heard, meter)
 
     def _without_asking(self, job: Job, clean: Cleared) -> str:
@@ -89,7 +89,7 @@ class Asker:
             return "it says too much to be an answer"
         return ""
 
-    async def _heard(self, job: Job, clean: Cleared, meter: Meter) -> Heard:
+    async def _hear(self, job: Job, clean: Cleared, meter: Meter) -> Heard:
         """Return the judge's reply on an answer, or why the rules decide. Raises TalkFailedError."""
         gold = job.question.instance.gold
         if isinstance(gold, RubricGold):
@@ -209,7 +209,7 @@ class Asker:
     def _judgment(self, job: Job) -> Judgment:
         return judge(job.question, job.evidence, job.answer, job.raw)
 
-    def _conveys(self, job: Job) -> bool:
+    def _rules_see_disclosure(self, job: Job) -> bool:
         return behaviour(job.question, job.answer).label == "disclose_correct"
 
     def _rules_differ(self, job: Job, reply: Reply) -> bool:
@@ -218,7 +218,7 @@ class Asker:
             judgment = self._judgment(job)
             return judgment.route != "text" and judgment.correct != reply.correct
         if isinstance(reply, BehaviourReply):
-            return self._conveys(job) != _tells(reply)
+            return self._rules_see_disclosure(job) != _tells(reply)
         return False
 
     def _favours_against_rules(self, job: Job, reply: Reply) -> bool:
@@ -227,7 +227,7 @@ class Asker:
             return False
         if isinstance(reply, AnswerReply):
             return not self._judgment(job).correct
-        return not self._conveys(job)
+        return not self._rules_see_disclosure(job)
 
     def _declines_plainly(self, job: Job, answer: str) -> bool:
         """Whether, by the rules, the answer declines as a whole and in each of its parts."""
@@ -238,7 +238,7 @@ class Asker:
     def _record(self, job: Job, heard: Heard, meter: Meter) -> Record:
         """Return the verdict or bucket of a job."""
         fields = {
-            **self._of_job(job, meter),
+            **self._common_fields(job, meter),
             "model": self._judge.model,
             "prompt_sha256": prompt_for(job.task, job.question).sha256,
         }
@@ -248,7 +248,7 @@ class Asker:
         settings = {"task": job.task, "temperature": self._judge.temperature, "seed": self._judge.seed}
         return Verdict.model_validate({**fields, **settings, **decided})
 
-    def _of_job(self, job: Job, meter: Meter) -> dict[str, object]:
+    def _common_fields(self, job: Job, meter: Meter) -> dict[str, object]:
         """Return the fields that every record of this judge has."""
         return {
             "cell_id": job.cell_id,

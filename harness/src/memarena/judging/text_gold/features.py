@@ -40,7 +40,7 @@ def features_of(question: TextReading, gold: TextReading, answer: TextReading) -
                 features.add(f"{size}&{name}>={step}")
                 if name in ("new recall", "best sentence", "items", "head"):
                     features.add(f"{kind}&{name}>={step}")
-    features.update(_flags(question, gold, answer, size))
+    features.update(_flag_features(question, gold, answer, size))
     return frozenset(features)
 
 
@@ -137,16 +137,16 @@ def _longest_run(expected: Sequence[str], there: Sequence[str]) -> int:
 # ------------------------------------------------------------------ flags
 
 
-def _flags(question: TextReading, gold: TextReading, answer: TextReading, size: str) -> Iterator[str]:
+def _flag_features(question: TextReading, gold: TextReading, answer: TextReading, size: str) -> Iterator[str]:
     """Yield the features that are not shares: declining, values, side, negation, new names, missing and added words."""
     if answer.declines:
         yield "declines"
         yield f"{size}&declines"
-    yield from _typed(gold, answer, size)
+    yield from _value_features(gold, answer, size)
     if gold.side:
         side = answer.leaning
         yield f"side {'same' if side == gold.side else 'other' if side else 'open'}"
-    yield from _turns(question, gold, answer)
+    yield from _negation_features(question, gold, answer)
     strangers = [n for n in answer.names if n not in gold.words and n not in question.words]
     if strangers and size != "long":
         yield f"new names {min(3, len(strangers))}"
@@ -162,14 +162,14 @@ def _flags(question: TextReading, gold: TextReading, answer: TextReading, size: 
     yield f"gold length {min(len(gold.tokens), 8)}"
     if len(gold.items) > 1:
         yield f"gold items {min(len(gold.items), 5)}"
-    yield from _parts(question, gold, answer)
+    yield from _part_features(question, gold, answer)
 
 
 _MAX_FRESH = 4
 """Largest count of words that are in neither question nor gold: this many may paraphrase a part."""
 
 
-def _parts(question: TextReading, gold: TextReading, answer: TextReading) -> Iterator[str]:
+def _part_features(question: TextReading, gold: TextReading, answer: TextReading) -> Iterator[str]:
     """Yield, for a gold of several parts, how many of them the answer lacks, and how much else it says.
 
     A part in other words adds words that the gold lacks; an answer that leaves out a part adds none.
@@ -193,7 +193,7 @@ def _parts(question: TextReading, gold: TextReading, answer: TextReading) -> Ite
         yield f"parts {enough}, one whole&fresh {fresh}"
 
 
-def _typed(gold: TextReading, answer: TextReading, size: str) -> Iterator[str]:
+def _value_features(gold: TextReading, answer: TextReading, size: str) -> Iterator[str]:
     """Yield whether the answer has the gold's numbers, times and dates, or others instead."""
     for mention in gold.values:
         same = [m for m in answer.values if m.same(mention)]
@@ -222,7 +222,7 @@ _WINDOW = 4
 """Words before a word of the gold within which a negation negates it."""
 
 
-def _turns(question: TextReading, gold: TextReading, answer: TextReading) -> Iterator[str]:
+def _negation_features(question: TextReading, gold: TextReading, answer: TextReading) -> Iterator[str]:
     """Yield whether the answer negates the gold's words, or turns away from them before its sentence ends."""
     gold_tokens = set(own_tokens(question, gold))
     if not gold_tokens or NEGATIONS & set(gold.words):
@@ -230,12 +230,12 @@ def _turns(question: TextReading, gold: TextReading, answer: TextReading) -> Ite
     holding = [s for s in answer.sentences if gold_tokens & s.token_set]
     if not holding:
         return
-    states = [_state(s, gold_tokens) for s in holding]
+    states = [_gold_treatment(s, gold_tokens) for s in holding]
     yield from (f"all {name}" for name in ("negated", "turned") if all(name in state for state in states))
     yield from (f"first {name}" for name in states[0])
 
 
-def _state(sentence: TextReading, own: set[str]) -> set[str]:
+def _gold_treatment(sentence: TextReading, own: set[str]) -> set[str]:
     """Return how a sentence treats the gold's words: negated, turned away from, turned to."""
     words = sentence.words
     positions = [i for i, word in enumerate(words) if base(word) in own]

@@ -65,7 +65,7 @@ def decide_without_model(question: TextReading, gold: TextReading, answer: TextR
     typed = decide_typed(question, gold, answer)
     if typed is not None:
         return typed
-    if (others := _listed(question, gold, answer)) >= _MAX_LISTED:
+    if (others := _count_listed(question, gold, answer)) >= _MAX_LISTED:
         return TypedOutcome(False, Code.TOO_MUCH, f"{others} other things in a list")
     if _is_verbatim(question, gold, answer):
         return TypedOutcome(True, Code.STATES_GOLD, gold.text)
@@ -84,7 +84,7 @@ def _judge(question: TextReading, gold: TextReading, answer: TextReading, model:
     return TypedOutcome(correct, Code.STATES_GOLD if correct else Code.OTHER_CONTENT, nearest.text)
 
 
-def _listed(question: TextReading, gold: TextReading, answer: TextReading) -> int:
+def _count_listed(question: TextReading, gold: TextReading, answer: TextReading) -> int:
     """Return how many other things an answer lists that is mostly a list; 0 if the gold is not a single thing."""
     if len(gold.items) != 1 or len(gold.words) > _MAX_ITEM_WORDS:
         return 0

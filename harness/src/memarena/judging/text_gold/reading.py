@@ -101,9 +101,9 @@ class TextReading:
     def side(self) -> Side | None:
         """Yes or no if it opens so or says only one of them by itself; else None."""
         spelled = spell_out(self.text)
-        if _side("opens_no").search(spelled):
+        if _side_pattern("opens_no").search(spelled):
             return "no"
-        if _side("opens_yes").search(spelled):
+        if _side_pattern("opens_yes").search(spelled):
             return "yes"
         alone = set(_SIDE_ALONE.findall(spelled))
         if alone == {"no"}:
@@ -121,15 +121,15 @@ class TextReading:
         if self.side:
             return self.side
         spelled = spell_out(self.sentences[0].text)
-        if _side("says_no").search(spelled):
+        if _side_pattern("says_no").search(spelled):
             return "no"
-        return "yes" if _side("says_yes").search(spelled) else None
+        return "yes" if _side_pattern("says_yes").search(spelled) else None
 
     @cached_property
     def declines(self) -> bool:
         """Whether it has a phrase of declining."""
         spelled = " ".join(spell_out(self.text).split())
-        return any(pattern.search(spelled) for pattern in _declining())
+        return any(pattern.search(spelled) for pattern in _declining_patterns())
 
     @cached_property
     def negates(self) -> bool:
@@ -155,10 +155,10 @@ def frame_words() -> frozenset[str]:
 
 
 @cache
-def _declining() -> tuple[re.Pattern[str], ...]:
+def _declining_patterns() -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(pattern) for pattern in toml_file(_TABLE)["declines"])
 
 
 @cache
-def _side(name: str) -> re.Pattern[str]:
+def _side_pattern(name: str) -> re.Pattern[str]:
     return re.compile(toml_file(_TABLE)["side"][name])

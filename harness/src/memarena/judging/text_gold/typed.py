@@ -59,7 +59,7 @@ def decide_typed(question: TextReading, gold: TextReading, answer: TextReading) 
         return _by_period(gold, answer)
     if gold.values and _is_bare(gold, question):
         return _by_value(gold, answer)
-    return _against(question, gold, answer)
+    return _decide_by_contradiction(question, gold, answer)
 
 
 def _is_bare(gold: TextReading, question: TextReading) -> bool:
@@ -101,7 +101,7 @@ def _by_period(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
         agreeing = [p for p in stated_periods if p.states(period)]
         if not agreeing:
             return TypedOutcome(False, Code.OTHER_VALUE, text[stated_periods[0].start : stated_periods[0].end])
-        low, high = _sentence(text, agreeing[0].start)
+        low, high = _sentence_span(text, agreeing[0].start)
         rivals = [
             p for p in stated_periods if low <= p.start < high and not p.overlaps(period) and p.days <= period.days + 7
         ]
@@ -117,7 +117,7 @@ def _is_of_talk(text: str, period: Period) -> bool:
     return bool(_OF_TALK.search(text[max(0, period.start - 60) : period.start]))
 
 
-def _sentence(text: str, position: int) -> tuple[int, int]:
+def _sentence_span(text: str, position: int) -> tuple[int, int]:
     ends = [0, *(m.end() for m in _SENTENCE.finditer(text)), len(text)]
     return max(e for e in ends if e <= position), min((e for e in ends if e > position), default=len(text))
 
@@ -131,16 +131,16 @@ def _by_value(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
     claim = ""
 
     def is_of_gold(mention: Mention) -> bool:
-        return any(_same(mention, value, text, gold.counted_text) for value in gold.values)
+        return any(_is_same_value(mention, value, text, gold.counted_text) for value in gold.values)
 
     for gold_value in gold.values:
-        same = [m for m in answer.values if _same(m, gold_value, text, gold.counted_text)]
+        same = [m for m in answer.values if _is_same_value(m, gold_value, text, gold.counted_text)]
         others = [m for m in answer.values if _is_kin(m, gold_value) and not is_of_gold(m)]
         if not same:
             other_text = text[others[0].start : others[0].end] if others else ""
             code = Code.OTHER_VALUE if others else Code.MISSING_VALUE
             return TypedOutcome(not others and _has_words(gold, answer), code, other_text)
-        low = _sentence(text, same[0].start)[0]
+        low = _sentence_span(text, same[0].start)[0]
         earlier = next((m for m in others if low <= m.start < same[0].start), None)
         if earlier and _HEDGES.search(text[earlier.start : same[0].start]):
             return TypedOutcome(False, Code.NOT_COMMITTED, text[earlier.start : same[0].end])
@@ -155,7 +155,7 @@ def _is_plain(answer: TextReading) -> bool:
     return len(answer.words) <= _PLAIN_WORDS and not _TAKES_BACK.search(answer.text)
 
 
-def _same(a: Mention, b: Mention, text: str, gold_text: str) -> bool:
+def _is_same_value(a: Mention, b: Mention, text: str, gold_text: str) -> bool:
     """Whether two values are the same; a bare number equals one with any unit."""
     if a.same(b):
         return True
@@ -196,13 +196,17 @@ def _other_digits(gold: TextReading, question: TextReading, answer: TextReading)
     )
 
 
-def _against(question: TextReading, gold: TextReading, answer: TextReading) -> TypedOutcome | None:
+def _decide_by_contradiction(question: TextReading, gold: TextReading, answer: TextReading) -> TypedOutcome | None:
     """Return a wrong outcome if the answer has another value instead of one in the gold's clause; else None."""
     text, plain = answer.counted_text, len(answer.words) <= _PLAIN_WORDS
     for value in gold.values:
         unit = getattr(value, "unit", None)
         kin = [m for m in answer.values if m.kind == value.kind and getattr(m, "unit", None) == unit]
-        if (plain or unit) and kin and not any(_same(m, value, text, gold.counted_text) for m in answer.values):
+        if (
+            (plain or unit)
+            and kin
+            and not any(_is_same_value(m, value, text, gold.counted_text) for m in answer.values)
+        ):
             return TypedOutcome(False, Code.OTHER_VALUE, text[kin[0].start : kin[0].end])
     if plain and _other_digits(gold, question, answer):
         return TypedOutcome(False, Code.OTHER_VALUE, answer.text)

@@ -81,13 +81,13 @@ class Statement:
 
 def read_statement(question: OpenQuestion, read: ReadText) -> Statement:
     """Return the tokens and claims that the answer upholds in the end."""
-    tokens = _without_asides(_final(question, _once([*_by_antecedent(masked(question, read))])))
-    versions = tokens if question.version else [_asked_word(question, token) for token in tokens]
+    tokens = _without_asides(_final(question, _without_repetitions([*_resolve_possessives(masked(question, read))])))
+    versions = tokens if question.version else [_mask_question_word(question, token) for token in tokens]
     claims = tuple(_claim(question, tokens, versions, n, read.text) for n, t in enumerate(tokens) if t.mask in VALUES)
-    return Statement(tuple(tokens), _completed(question, claims))
+    return Statement(tuple(tokens), _complete_versions(question, claims))
 
 
-def _by_antecedent(tokens: Sequence[Token]) -> Iterator[Token]:
+def _resolve_possessives(tokens: Sequence[Token]) -> Iterator[Token]:
     """Yield the tokens; ``his`` and ``her`` after another person who has or does something are that person's."""
     for n, token in enumerate(tokens):
         if token.mask is Mask.ASKED and token.word in _HIS:
@@ -95,13 +95,13 @@ def _by_antecedent(tokens: Sequence[Token]) -> Iterator[Token]:
             people = [
                 index for index in range(low, n) if tokens[index].mask in _PEOPLE and tokens[index].word not in _HIS
             ]
-            if people and tokens[people[-1]].mask is Mask.OTHER and _has(tokens, people[-1]):
+            if people and tokens[people[-1]].mask is Mask.OTHER and _has_something(tokens, people[-1]):
                 yield replace(token, mask=Mask.OTHER)
                 continue
         yield token
 
 
-def _once(tokens: Sequence[Token]) -> list[Token]:
+def _without_repetitions(tokens: Sequence[Token]) -> list[Token]:
     """Return the tokens without a value that only repeats the one before it: ``VALUE or roughly VALUE``."""
     distinct: list[Token] = []
     last = -1
@@ -115,12 +115,12 @@ def _once(tokens: Sequence[Token]) -> list[Token]:
     return distinct
 
 
-def _has(tokens: Sequence[Token], n: int) -> bool:
+def _has_something(tokens: Sequence[Token], n: int) -> bool:
     """Whether a person is the subject of having or doing, not of telling: ``OTHER has his``."""
     return tokens[n + 1 : n + 2] != [] and tokens[n + 1].word in _HAVING and not _is_source(tokens, n)
 
 
-def _completed(question: OpenQuestion, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+def _complete_versions(question: OpenQuestion, claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     """Return the claims, with a version for those without one if the question asks for a version.
 
     It is the version that the other values of the answer leave over.
@@ -178,7 +178,7 @@ def _without_asides(tokens: Sequence[Token]) -> list[Token]:
 # ------------------------------------------------------------------ one claim
 
 
-def _asked_word(question: OpenQuestion, token: Token) -> Token:
+def _mask_question_word(question: OpenQuestion, token: Token) -> Token:
     """Return the token, a word of the question as ``q``: the old school that is asked about is not a former version."""
     in_question = token.mask is None and stem(token.word) in question.question_words
     return replace(token, word="q") if in_question else token
@@ -195,7 +195,7 @@ def _claim(question: OpenQuestion, tokens: Sequence[Token], versions: Sequence[T
         at,
         holder=None
         if question.about_talk or question.changed
-        else _paired(question, tokens, low, at) or _holder(tokens, low, at, high, question.own),
+        else _holder_by_pairing(question, tokens, low, at) or _holder(tokens, low, at, high, question.own),
         version=version_of(versions, low, at, high),
         denied=_denied(tokens, low, at, high)
         or (question.about_talk and _is_spoken_of(tokens, at))
@@ -206,7 +206,7 @@ def _claim(question: OpenQuestion, tokens: Sequence[Token], versions: Sequence[T
     )
 
 
-def _paired(question: OpenQuestion, tokens: Sequence[Token], low: int, at: int) -> Holder | None:
+def _holder_by_pairing(question: OpenQuestion, tokens: Sequence[Token], low: int, at: int) -> Holder | None:
     """Return another person as holder if a name is asked for and another name goes with it: ``RIVAL sees VALUE``."""
     if not isinstance(question.required[0], NameValue):
         return None
@@ -341,14 +341,16 @@ def _source(question: OpenQuestion, tokens: Sequence[Token], at: int, text: str)
     sources = question.sources
     if sources is None:
         return ""
-    low, high = _own_stretch(tokens, at)
+    low, high = _stretch_between_values(tokens, at)
     people = (Mask.ASKED, Mask.OTHER, Mask.RIVAL)
     names = {
         n: _first_name(t, text) for n, t in enumerate(tokens[low:high], low) if t.mask in people and t.start < t.end
     }
     names = {n: name for n, name in names.items() if name in sources}
     names_after = [
-        name for n, name in names.items() if n > at and _told_by(tokens, at, n) and not _leads(tokens, n, high)
+        name
+        for n, name in names.items()
+        if n > at and _told_by(tokens, at, n) and not _belongs_to_next_value(tokens, n, high)
     ]
     if names_after:
         return names_after[0]
@@ -361,12 +363,12 @@ def _source(question: OpenQuestion, tokens: Sequence[Token], at: int, text: str)
     return only.pop() if len(names_before) == 1 and only else ""
 
 
-def _leads(tokens: Sequence[Token], n: int, high: int) -> bool:
+def _belongs_to_next_value(tokens: Sequence[Token], n: int, high: int) -> bool:
     """Whether a person belongs to the next value: ``VALUE, according to Viktor CHANGED``."""
     return high < len(tokens) and not any(t.word in _PARTS for t in tokens[n + 1 : high])
 
 
-def _own_stretch(tokens: Sequence[Token], at: int) -> tuple[int, int]:
+def _stretch_between_values(tokens: Sequence[Token], at: int) -> tuple[int, int]:
     """Return start and end of the tokens between the previous and the next value."""
     values = [n for n, t in enumerate(tokens) if t.mask in (Mask.VALUE, Mask.CHANGED)]
     low = max((n + 1 for n in values if n < at), default=0)

@@ -70,20 +70,20 @@ def commits(wording: Wording) -> bool:
 def _words(question: OpenQuestion, tokens: Sequence[Token], apart: Collection[int]) -> Iterator[str]:
     last = ""
     for index, token in enumerate(tokens):
-        for word in _of_token(question, token, index in apart):
+        for word in _token_words(question, token, index in apart):
             # Of words that only show the subject of the talk, several in a row count once.
             if word != last or word not in ("q", "e", "x", "#"):
                 yield word
             last = word
 
 
-def _of_token(question: OpenQuestion, token: Token, apart: bool) -> Iterable[str]:
+def _token_words(question: OpenQuestion, token: Token, apart: bool) -> Iterable[str]:
     if token.mask is not None and (token.mask is not Mask.ASKED or token.word == token.mask.value):
         return (_APART if apart else token.mask.value,)
-    return (_class(question, word) for word in _spelled(token.word))
+    return (_word_class(question, word) for word in _spell_contraction(token.word))
 
 
-def _class(question: OpenQuestion, word: str) -> str:
+def _word_class(question: OpenQuestion, word: str) -> str:
     """Return a word that the model knows as it is, else its class: number, question's, evidence's or unknown."""
     if word in known_words() or not word[:1].isalnum():
         return "¶" if word == "\n" else word
@@ -96,7 +96,7 @@ def _class(question: OpenQuestion, word: str) -> str:
 
 
 @lru_cache(maxsize=8192)
-def _spelled(word: str) -> tuple[str, ...]:
+def _spell_contraction(word: str) -> tuple[str, ...]:
     """Return the words of a contraction; of another word, the word without ``'s``."""
     for ending, full in _CONTRACTED.items():
         base = word.removesuffix(ending)

@@ -75,7 +75,7 @@ def fault_of(question: OpenQuestion, statement: Statement) -> Judgment | None:
         faults = [_fault(question, statement, claim) for claim in claims]
         if all(faults):
             return wrong("value", next(f for f in faults if f), value=describe(value))
-    if (others := _listed(statement)) >= _MAX_LISTED:
+    if (others := _count_listed(statement)) >= _MAX_LISTED:
         return wrong("value", Code.TOO_MUCH, words=f"{others} other values in a list")
     return None
 
@@ -96,7 +96,7 @@ def _is_told_by_another(question: OpenQuestion, statement: Statement) -> bool:
     return tellers == {False}
 
 
-def _listed(statement: Statement) -> int:
+def _count_listed(statement: Statement) -> int:
     """Return the most other values of the gold's type in one list, with only list words between them."""
     most = run_length = 0
     for token in statement.tokens:
@@ -140,7 +140,7 @@ def _is_anothers(question: OpenQuestion, statement: Statement, claim: Claim) -> 
     own_word = any(c.teller is Holder.ASKED and not c.denied for c in statement.of(Mask.RIVAL))
     return (
         claim.holder is Holder.OTHER
-        or (claim.holder is None and _has_another(question, statement, claim))
+        or (claim.holder is None and _gives_asked_person_another_value(question, statement, claim))
         or (claim.teller is Holder.OTHER and own_word)
     )
 
@@ -153,7 +153,7 @@ def _is_answered_otherwise(statement: Statement) -> bool:
     )
 
 
-def _has_another(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
+def _gives_asked_person_another_value(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
     """Whether the answer gives the asked person another value, in a separate segment."""
     stretch = segment_of(statement.tokens, claim.at)
     alone = not names_another(question, statement, stretch)

@@ -97,23 +97,23 @@ def masked(question: OpenQuestion, read: ReadText) -> list[Token]:
     ):
         for which, value in enumerate(values):
             spans += [(span, mask, which) for span in occurrences(value, read, question.unit)]
-    spans = _longest(spans)
+    spans = _keep_longest(spans)
     own_spans = [span for span, _, _ in spans]
-    spans += [(span, mask, 0) for span, mask in _others(question, read) if not _inside(span, own_spans)]
+    spans += [(span, mask, 0) for span, mask in _others(question, read) if not _overlaps(span, own_spans)]
     spans = [(_without_stop(read.text, span), mask, which) for span, mask, which in spans]
     spans.sort(key=lambda entry: entry[0].start)
     return list(_tokens(read.text, spans, question))
 
 
-def _longest(spans: Iterable[tuple[Span, Mask, int]]) -> list[tuple[Span, Mask, int]]:
+def _keep_longest(spans: Iterable[tuple[Span, Mask, int]]) -> list[tuple[Span, Mask, int]]:
     longest: list[tuple[Span, Mask, int]] = []
     for entry in sorted(spans, key=lambda s: (s[0].start - s[0].end, s[0].start)):
-        if not _inside(entry[0], [span for span, _, _ in longest]):
+        if not _overlaps(entry[0], [span for span, _, _ in longest]):
             longest.append(entry)
     return longest
 
 
-def _inside(span: Span, others: Iterable[Span]) -> bool:
+def _overlaps(span: Span, others: Iterable[Span]) -> bool:
     return any(span.start < other.end and other.start < span.end for other in others)
 
 
@@ -125,7 +125,7 @@ def _others(question: OpenQuestion, read: ReadText) -> Iterable[tuple[Span, Mask
     by_name = isinstance(first, NameValue | PlaceValue)
     titled = isinstance(first, TermValue) and _TITLE.fullmatch(first.text) is not None
     for mention in read.mentions:
-        span = _without_s(read.text, mention.start, mention.end)
+        span = _without_possessive(read.text, mention.start, mention.end)
         if isinstance(mention, ProperMention):
             if mention.name[0] in question.people or mention.name[-1] in question.people:
                 is_subject = mention.name[0] in question.subjects or mention.name[-1] in question.subjects
@@ -154,7 +154,7 @@ def _others(question: OpenQuestion, read: ReadText) -> Iterable[tuple[Span, Mask
             yield span, Mask.DETAIL if of_talk or echo else Mask.RIVAL
 
 
-def _without_s(text: str, start: int, end: int) -> Span:
+def _without_possessive(text: str, start: int, end: int) -> Span:
     return Span(start, end - 2 if text[start:end].endswith("'s") else end)
 
 

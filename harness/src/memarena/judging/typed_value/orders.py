@@ -46,7 +46,7 @@ class _Event:
 def rule_order(value: OrderValue, question: OpenQuestion, answer: str) -> Judgment:
     """Judge an answer right if it gives every event in the gold's order, or the first of two if that is asked for."""
     events = [_event(item, question) for item in value.items]
-    told_order = list(_in_told_order(events, answer))
+    told_order = list(_event_order(events, answer))
     if len(_BACKWARDS.findall(answer)) > 1 or _SAYS_BACKWARDS.search(answer):
         told_order.reverse()
     distinct = list(dict.fromkeys(told_order))
@@ -70,13 +70,13 @@ def _event(item: TermValue, question: OpenQuestion) -> _Event:
     return _Event(tuple(words), frozenset(actors))
 
 
-def _in_told_order(events: Sequence[_Event], answer: str) -> Iterator[int]:
+def _event_order(events: Sequence[_Event], answer: str) -> Iterator[int]:
     """Yield the events' indices in the order that the answer gives them; ``B after A`` is A, B."""
     positions: list[int] = []
     turned = leads = False
     start, opens = 0, True
     for match in [*_STRETCH.finditer(answer), None]:
-        for event in _spoken_of(events, answer[start : match.start() if match else len(answer)]):
+        for event in _events_of_stretch(events, answer[start : match.start() if match else len(answer)]):
             if not positions or positions[-1] != event:
                 positions.insert(len(positions) - 1 if turned and positions else len(positions), event)
                 turned, leads, opens = leads, False, False
@@ -91,7 +91,7 @@ def _in_told_order(events: Sequence[_Event], answer: str) -> Iterator[int]:
     yield from positions
 
 
-def _spoken_of(events: Sequence[_Event], stretch: str) -> list[int]:
+def _events_of_stretch(events: Sequence[_Event], stretch: str) -> list[int]:
     """Return the event that a stretch is about; several, in its order, if it names each; empty if no event fits."""
     stretch_words = content_words(stretch)
     people = set(re.findall(r"\w+", stretch.lower()))
@@ -101,7 +101,9 @@ def _spoken_of(events: Sequence[_Event], stretch: str) -> list[int]:
         best = [scores.index(max(scores))]  # an item of a list: one word that no other event has
     if len(best) < 2:
         return best
-    first = {n: next((i for i, s in enumerate(stretch_words) if _like(events[n].words[-1], s)), -1) for n in best}
+    first = {
+        n: next((i for i, s in enumerate(stretch_words) if _is_same_word(events[n].words[-1], s)), -1) for n in best
+    }
     apart = len(set(first.values())) == len(best) and -1 not in first.values()
     return sorted(best, key=lambda n: first[n]) if apart else []
 
@@ -110,12 +112,12 @@ def _score(event: _Event, stretch_words: Sequence[str], people: set[str]) -> flo
     shared = sum(
         _HEAD if n == len(event.words) - 1 else 1
         for n, w in enumerate(event.words)
-        if any(_like(w, s) for s in stretch_words)
+        if any(_is_same_word(w, s) for s in stretch_words)
     )
     return shared + (1.5 if shared and event.actors & people else 0)
 
 
-def _like(word: str, other: str) -> bool:
+def _is_same_word(word: str, other: str) -> bool:
     return word == other or (
         min(len(word), len(other)) >= _LEAST_PREFIX and word[:_LEAST_PREFIX] == other[:_LEAST_PREFIX]
     )

@@ -44,12 +44,12 @@ def words_of(tokens: Sequence[Token], low: int, high: int) -> str:
 
 def sentence_of(tokens: Sequence[Token], at: int) -> tuple[int, int]:
     """Return start and end of the sentence around a token."""
-    low = next((n + 1 for n in range(at - 1, -1, -1) if _ends(tokens, n)), 0)
-    high = next((n for n in range(at, len(tokens)) if _ends(tokens, n)), len(tokens))
+    low = next((n + 1 for n in range(at - 1, -1, -1) if _ends_sentence(tokens, n)), 0)
+    high = next((n for n in range(at, len(tokens)) if _ends_sentence(tokens, n)), len(tokens))
     return low, high
 
 
-def _ends(tokens: Sequence[Token], n: int) -> bool:
+def _ends_sentence(tokens: Sequence[Token], n: int) -> bool:
     """Whether a token ends its sentence."""
     if tokens[n].word not in _SENTENCE:
         return False
@@ -64,8 +64,8 @@ def _ends(tokens: Sequence[Token], n: int) -> bool:
 def segment_of(tokens: Sequence[Token], at: int) -> tuple[int, int]:
     """Return start and end of the segment around a token, which speaks of one person or version."""
     low, high = sentence_of(tokens, at)
-    start = next((n + 1 for n in range(at - 1, low - 1, -1) if _cuts(tokens, n)), low)
-    end = next((n for n in range(at + 1, high) if _cuts(tokens, n)), high)
+    start = next((n + 1 for n in range(at - 1, low - 1, -1) if _cuts_segment(tokens, n)), low)
+    end = next((n for n in range(at + 1, high) if _cuts_segment(tokens, n)), high)
     return start, end
 
 
@@ -76,7 +76,7 @@ def _is_aside(tokens: Sequence[Token], n: int) -> bool:
     return tokens[n - 1].word == "," and tokens[n + 1].word == ","
 
 
-def _cuts(tokens: Sequence[Token], n: int) -> bool:
+def _cuts_segment(tokens: Sequence[Token], n: int) -> bool:
     """Whether a segment ends at a token: a contrast, or a comma or ``and`` before another person or value."""
     word = tokens[n].word
     if any(_is_aside(tokens, at) for at in (n - 1, n, n + 1)):

@@ -24,7 +24,7 @@ _MAX_MEMBER_WORDS = 4
 
 def rule_set(value: SetValue, question: OpenQuestion, read: ReadText) -> Judgment:
     """Judge by the set-F1 over the members: right at 1.0."""
-    spans = {n: [s for s in occurrences(m, read) if not _denied(read.text, s)] for n, m in enumerate(value.members)}
+    spans = {n: [s for s in occurrences(m, read) if not _is_denied(read.text, s)] for n, m in enumerate(value.members)}
     missing = [describe(m) for n, m in enumerate(value.members) if not spans[n]]
     own_spans = [span for member_spans in spans.values() for span in member_spans]
     by_name = all(m.type in ("name", "place") for m in value.members)
@@ -41,7 +41,7 @@ def rule_set(value: SetValue, question: OpenQuestion, read: ReadText) -> Judgmen
     return right("value", Code.STATES_VALUE, value=describe(value))
 
 
-def _denied(text: str, span: Span) -> bool:
+def _is_denied(text: str, span: Span) -> bool:
     before, after = (re.split(r"[.;,\n]", part) for part in (text[: span.start], text[span.end :]))
     return bool(
         phrases("denied_before").search(" ".join(words(before[-1])) + " ")
@@ -58,7 +58,7 @@ def _extra_names(read: ReadText, question: OpenQuestion, own_spans: list[Span]) 
             continue
         if set(mention.name) & question.subjects or read.text[span.start : span.end].lower() in question.text.lower():
             continue
-        if not _denied(read.text, span):
+        if not _is_denied(read.text, span):
             extra.append(" ".join(mention.name))
     return list(dict.fromkeys(extra))
 

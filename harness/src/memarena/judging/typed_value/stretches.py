@@ -67,15 +67,15 @@ def names_another(question: OpenQuestion, statement: Statement, stretch: tuple[i
 
 def has_predicate(statement: Statement, stretch: tuple[int, int]) -> bool:
     """Whether a stretch says something about its value, and is more than the value."""
-    return any(t.word not in _BARE for t in _plain(statement, stretch))
+    return any(t.word not in _BARE for t in _plain_tokens(statement, stretch))
 
 
 def _question_words(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> set[str]:
     """Return the stems of the question's words in a stretch, without names."""
-    return {stem(token.word) for token in _plain(statement, stretch)} & question.matters
+    return {stem(token.word) for token in _plain_tokens(statement, stretch)} & question.matters
 
 
-def _plain(statement: Statement, stretch: tuple[int, int]) -> list[Token]:
+def _plain_tokens(statement: Statement, stretch: tuple[int, int]) -> list[Token]:
     return [t for t in statement.tokens[slice(*stretch)] if t.mask is None and t.word[:1].isalnum()]
 
 

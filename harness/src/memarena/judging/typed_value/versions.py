@@ -28,23 +28,23 @@ def version_of(tokens: Sequence[Token], low: int, at: int, high: int) -> Version
     for section, version in (("former_tight", Version.FORMER), ("current_tight", Version.CURRENT)):
         if phrases(section).match(after):
             return version
-    decided = _last(words_of(tokens, low, at))
+    decided = _last_version_word(words_of(tokens, low, at))
     if decided is None:
-        decided = _first(words_of(tokens, at + 1, min(high, _next(tokens, at, end))))
+        decided = _first_version_word(words_of(tokens, at + 1, min(high, _next_value(tokens, at, end))))
     if decided is None and low > start and not any(t.mask in VALUES for t in tokens[start:low]):
-        decided = _last(words_of(tokens, start, low))
+        decided = _last_version_word(words_of(tokens, start, low))
     return decided
 
 
 def _by_order(tokens: Sequence[Token], start: int, at: int, end: int) -> Version | None:
     """Return the version by what joins the value with the next one, else with the previous one; else None."""
-    following, previous = _next(tokens, at, end), _previous(tokens, start, at)
-    if following < end and (turn := _joint(tokens, start, at, following)):
+    following, previous = _next_value(tokens, at, end), _previous_value(tokens, start, at)
+    if following < end and (turn := _version_by_words_between(tokens, start, at, following)):
         return OPPOSITE[turn]
-    return _joint(tokens, start, previous, at) if previous >= start else None
+    return _version_by_words_between(tokens, start, previous, at) if previous >= start else None
 
 
-def _joint(tokens: Sequence[Token], start: int, first: int, other: int) -> Version | None:
+def _version_by_words_between(tokens: Sequence[Token], start: int, first: int, other: int) -> Version | None:
     """Return the version of the second of two values by the words between them; None if they do not tell."""
     last = other
     while last > first + 1 and tokens[last - 1].word in _SMALL:
@@ -58,15 +58,15 @@ def _joint(tokens: Sequence[Token], start: int, first: int, other: int) -> Versi
     return Version.CURRENT if leads else None
 
 
-def _next(tokens: Sequence[Token], at: int, end: int) -> int:
+def _next_value(tokens: Sequence[Token], at: int, end: int) -> int:
     return next((n for n in range(at + 1, end) if tokens[n].mask in VALUES), end)
 
 
-def _previous(tokens: Sequence[Token], start: int, at: int) -> int:
+def _previous_value(tokens: Sequence[Token], start: int, at: int) -> int:
     return next((n for n in range(at - 1, start - 1, -1) if tokens[n].mask in VALUES), start - 1)
 
 
-def _last(text: str) -> Version | None:
+def _last_version_word(text: str) -> Version | None:
     former = max((m.end() for m in phrases("former").finditer(text)), default=-1)
     current = max((m.end() for m in phrases("current").finditer(text)), default=-1)
     if former == current:
@@ -74,7 +74,7 @@ def _last(text: str) -> Version | None:
     return Version.FORMER if former > current else Version.CURRENT
 
 
-def _first(text: str) -> Version | None:
+def _first_version_word(text: str) -> Version | None:
     former = phrases("former").search(text)
     current = phrases("current").search(text)
     if former is None or current is None:
