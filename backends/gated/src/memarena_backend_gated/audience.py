@@ -32,7 +32,7 @@ NameOf = Callable[[str], bool]
 
 
 def read_audience(span: str, is_name: NameOf) -> Audience:
-    """Return the people that a phrase names; a capitalised word that is no known other word counts as a name."""
+    """Return the people that a phrase names; a capitalised word counts as a name if it is not a known word."""
     span = _AT_WORK.sub(" colleagues", span)
     cut = _EXCEPT.search(span)
     if cut is not None and not (span[: cut.start()].strip() or cut.start() == 0):
@@ -87,7 +87,7 @@ def _looks_like_name(word: str, is_name: NameOf) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The asker of a question, as far as the memory can know them."""
+    """The asker of a question, with the facts that the memory knows of them."""
 
     requester: Requester
     is_known: bool
@@ -109,7 +109,7 @@ def kind_of(word: str) -> str:
 
 
 Ties = Callable[[str, str, str], Answer]
-"""Tells whether two people, by name, have a relation of a kind, as far as turns state it (`TieBook.have`)."""
+"""Tells whether two people, by name, have a relation of a kind, by the statements of turns (`TieBook.have`)."""
 
 
 @lru_cache(maxsize=1_024)

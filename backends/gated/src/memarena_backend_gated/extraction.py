@@ -130,7 +130,7 @@ def _subject(namespace: Namespace, indexed: IndexedTurn, wish: Wish, rest: str) 
     """Return id and name of the person whom a wish is about.
 
     That is the person whose wish is reported; else a person whose name opens a turn without "I" or "we"; else the
-    speaker. The id is empty for a reported person who is no participant.
+    speaker. The id is empty for a reported person who is not a participant.
     """
     speaker = indexed.turn.speaker
     if wish.reported_by:

@@ -69,7 +69,7 @@ def _wishes_of(sentence: str, today: date, is_name: NameOf, *, follows: bool) ->
 
 
 def _timed(wish: Wish, text: str, today: date) -> Wish:
-    """Return the wish with the days between which it holds, or with a condition that is no date as quoted text."""
+    """Return the wish with the days between which it holds, or with a condition that is not a date as quoted text."""
     if wish.effect is Effect.DELETE:
         return wish
     until = _UNTIL.search(text)

@@ -21,7 +21,7 @@ _INDEXED = ("'Entity'", "'RelatesToNode_'")
 """Tables that keyword search reads; an index on the others would only cost time and space."""
 
 _NO_WORD = re.compile(r"[\s0-9!-/:-@\[-`{-~]+")
-"""Characters that Kuzu's index ignores: digits, and all ASCII characters that are no letters."""
+"""Characters that Kuzu's index ignores: digits, and all ASCII characters that are not letters."""
 
 # Graphiti's driver opens a path without any options. This one gets an open database instead of a path.
 kuzu_driver.kuzu = SimpleNamespace(

@@ -46,7 +46,7 @@ class Episode:
 def episodes_of(session: Session, episode: EpisodeOf, episode_bytes: int) -> list[Episode]:
     """Return the episodes of a session, in order; none for a session without text.
 
-    Each opens with the setting of the session, as far as that is known.
+    Each opens with the setting of the session, if it is known.
     """
     turns = [turn for turn in session.turns if turn.text.strip()]
     bundles = [[turn] for turn in turns] if episode == "turn" else list(_bundles(turns, episode_bytes))

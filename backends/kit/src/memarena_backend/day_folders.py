@@ -1,7 +1,7 @@
 """Makes days atomic for memories whose library keeps its own files: one folder per namespace and committed day.
 
 A library's database seldom has transactions that span a day. So each day changes a copy of the previous day's folder,
-and the copy counts once the day is committed: a day that failed or was killed leaves nothing behind, and no earlier day
+and the copy counts once the day is committed: a day that failed or was killed leaves no trace, and no earlier day
 has to be extracted again. Disk: at most two copies of a namespace.
 """
 

@@ -201,7 +201,7 @@ class Query:
         return int(value)
 
     def float_option(self, key: str, minimum: float, maximum: float) -> float:
-        """Return the option as a number. Raises CallError INVALID_ARGUMENT if it is no decimal, or out of bounds."""
+        """Return the option as a number. Raises CallError INVALID_ARGUMENT if it is not a decimal, or out of bounds."""
         value = self.options[key]
         if _DECIMAL.fullmatch(value) is None or not minimum <= float(value) <= maximum:
             raise invalid_argument(
@@ -224,7 +224,7 @@ class Query:
 class Item:
     """A piece of memory. Higher scores are better; ids and times (RFC 3339, or a date) are empty if not known.
 
-    ``derived``: the text was composed by the memory and is no quotation.
+    ``derived``: the text was composed by the memory and is not a quotation.
     """
 
     text: str

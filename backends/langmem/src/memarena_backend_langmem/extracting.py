@@ -95,7 +95,7 @@ def _extract(
             raise abandoned.error from abandoned
         _log.warning("a session was given up: %s", abandoned.__cause__ or "no end of model calls")
         given_up = True
-    except Exception as error:  # noqa: BLE001 (whatever a reply makes of the library ends the session alone)
+    except Exception as error:  # noqa: BLE001 (any error of the library on a reply ends only the session)
         memories.check_embedded()
         _log.warning("LangMem gave up a session: %s: %s", type(error).__name__, " ".join(str(error).split())[:300])
         given_up = True

@@ -67,7 +67,7 @@ class Mem0Memory(Memory):
         self._settings, self._infer = settings, infer
         self._days = DayFolders(data_dir / "namespaces")
         self._folders: dict[str, Path] = {}
-        """By namespace, for those that are loaded, the folder of the last day."""
+        """The folder of the last day of each loaded namespace."""
         self._open: dict[str, _Open] = {}
         self._mutex = threading.Lock()
         self._models = ModelClient()

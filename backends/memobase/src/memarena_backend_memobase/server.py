@@ -2,7 +2,7 @@
 
 Connection, address, token and the form of blobs come from the memobase client. The requests are made here and not by
 its methods, because those drop the results of a flush, the number of an error and the counts of a profile, put queries
-into URLs unescaped, and wait a minute whatever the caller's deadline is.
+into URLs unescaped, and wait a minute regardless of the caller's deadline.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REQUEST_TIMEOUT_S = 60.0
 ALL = 1_000_000
 """A limit above any number of events: asks for all of them."""
 EVER_DAYS = 36_500
-"""A range of 100 years, to turn off the server's filter by the time of insertion, which is no time of the life."""
+"""A range of 100 years, to turn off the server's filter by the time of insertion, which is not a day of the life."""
 
 _POLL_S = 0.02
 _MISSING_ERRNO = 404

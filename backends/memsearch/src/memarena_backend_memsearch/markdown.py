@@ -82,7 +82,7 @@ def day_file(day: Day) -> DayFile:
 
 
 def heading_of(session: Session) -> str:
-    """Return the heading of a session: its date and time, and its setting as far as that is known."""
+    """Return the heading of a session: its date and time, and its setting if it is known."""
     start, end = session.started_at, session.ended_at
     words = f"{date_in_words(start)}, {start:%H:%M} to {end:%H:%M}"
     setting = _one_line(setting_in_words(session))
@@ -99,7 +99,7 @@ def to_json(file: DayFile) -> str:
 
 def _paragraph(turn: Turn) -> list[str]:
     # A line of a turn must not look like a heading, at which MemSearch would cut, so continuation lines are indented.
-    # splitlines() also breaks at characters that are no line breaks in markdown, so only \r\n, \r and \n are used.
+    # splitlines() also breaks at characters that are not line breaks in markdown, so only \r\n, \r and \n are used.
     first, *more = turn.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return [_opening(turn) + first, *(f"  {line}" if line.strip() else "" for line in _without_last_blanks(more))]
 

@@ -140,7 +140,7 @@ class OracleMemory(Memory):
 
 
 def _budget(query: Query, *, has_distractors: bool) -> int | None:
-    """Return the tokens that the items may take, None if there is no bound."""
+    """Return the tokens that the items may take, None if there is no limit."""
     option = query.int_option("budget_tokens", minimum=0) or (DEFAULT_BUDGET_TOKENS if has_distractors else None)
     bounds = [bound for bound in (option, query.max_context_tokens) if bound is not None]
     return min(bounds) if bounds else None
