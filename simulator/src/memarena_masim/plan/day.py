@@ -1,4 +1,10 @@
-"""Plans the days of a world: sessions with their threads and statements, from what was known when each day began."""
+"""Plans the days of a world: sessions with their threads and statements, from what was known when each day began.
+
+A talk has two threads. In one, a narrator tells half of a *scene*, a story of several beats (``courses.py``); the other
+is for *news*: its turns state facts. Planned statements are those that questions may be about; *small talk* fills the
+other turns for news with facts that are only mentioned. Both mostly keep to the talk's *theme*, a set of kinds of
+facts.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +59,7 @@ _LIKED_TOPIC = 0.4
 _MINUTES_PER_DAY = 24 * 60
 _LOOKS_BACK_DAYS = 6
 """Maximum age, in days, of a talk that a person looks back at with their assistant."""
-_WORDS = {"face_to_face": 84.0, "voice_message": 85.0, "text_message": 75.0}
+_WORDS_PER_TURN = {"face_to_face": 84.0, "voice_message": 85.0, "text_message": 75.0}
 """Aimed words per turn, by medium; an assistant says a little over half as many."""
 _ASSISTANT_FILLERS = 0.04
 """Share of an assistant's sentences with filler words."""
@@ -148,7 +154,7 @@ class Planner:
         self._exchanges_today = Counter()
         schedules = plan_schedules(self.config, self.world, day)
         events = plan_events(self.config, self.world, day)
-        talked_of = [*events, *(event for earlier in self._recent_events for event in earlier)]
+        talked_of = [*events, *(event for day_events in self._recent_events for event in day_events)]
         meetings = DayMeetings(self.config, self.world, day, schedules, talked_of, self.impressions).draw()
         weather = Stream(self.config.key, "weather", day).pick(pools(self.config.words)["places"]["weather"])
         sessions: list[SessionPlan] = []
@@ -253,7 +259,7 @@ class Planner:
             relation=_relation(self.world, meeting.people),
             looks_back=self._looks_back(past_talk, day) if past_talk else ("", ""),
             sub_kind=_probe(stream) if kind is Kind.PROBE else "",
-            words_per_turn=_WORDS[meeting.modality],
+            words_per_turn=_WORDS_PER_TURN[meeting.modality],
         )
         return self._add_statements(plan, stream, people)
 
