@@ -40,6 +40,7 @@ FILES = (
     "facts/more.bank",
     "facts/probes.bank",
     "facts/prompts.bank",
+    "facts/reactions.toml",
     "facts/sensitive.toml",
     "facts/themes.toml",
     "facts/ties.toml",

@@ -39,7 +39,6 @@ class _Detail(_Row):
 
 
 class _Community(_Row):
-    about: Text
     ask: Texts
     say: Texts
     react: Texts
@@ -87,6 +86,12 @@ class _Changes(_Row):
 
 class _Invite(_Row):
     invite: Texts
+
+
+class _Reaction(_Row):
+    topic: Text
+    heard: Texts
+    noted: Texts
 
 
 class _Event(_Row):
@@ -178,6 +183,7 @@ _FILES: Final[Mapping[str, TypeAdapter[Any]]] = {
     "facts/finds.toml": TypeAdapter(_Finds),
     "facts/happenings.toml": TypeAdapter(_Happenings),
     "facts/invites.toml": TypeAdapter(dict[str, _Invite]),
+    "facts/reactions.toml": TypeAdapter(dict[str, _Reaction]),
     "facts/sensitive.toml": TypeAdapter(Annotated[dict[str, _Detail], _Two]),
     "facts/themes.toml": TypeAdapter(dict[str, Texts]),
     "facts/ties.toml": TypeAdapter(_Ties),

@@ -23,7 +23,7 @@ _CHOICE = re.compile(r"\{([^{}]*)\}")
 _NUMBERS = {("is", "are"), ("was", "were"), ("has", "have"), ("does", "do")}
 SLOTS = (
     *("you", "owner", "other", "lastday", "weekday", "daypart", "weather", "place", "thing"),
-    *("e", "k", "about", "source", "a", "q", "subject_you", "did", "matter"),
+    *("e", "k", "topic", "source", "a", "q", "subject", "subject_you", "do", "did", "doing", "matter"),
 )
 """Slots that the engine may bind for a line of the dialogue banks."""
 

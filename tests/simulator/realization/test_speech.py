@@ -7,16 +7,19 @@ import random
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from string import Template
 
 import pytest
+from memarena_dataset.values.generous import dates_in, numbers_in
+from memarena_dataset.values.phrases import normal, phrase_occurs
 from memarena_dataset_quality.tokenization import words
 from memarena_masim.config import WorldConfig
 from memarena_masim.engines.offline import words_of
 from memarena_masim.facts.catalogue import catalogue
-from memarena_masim.phrases.grammar import Sequence_, sentences_of, wordings_of
+from memarena_masim.phrases.grammar import Sequence_, sentences_of, tidy, wordings_of
 from memarena_masim.phrases.library import library
 from memarena_masim.phrases.scenes import TALK_BEATS
 from memarena_masim.plan.day import Planner
@@ -256,22 +259,18 @@ def _threads(plan: SessionPlan) -> list[tuple[Thread, range, int]]:
 
 def _reaction(plan: SessionPlan, statement: Statement, assistant: bool) -> set[str]:
     """Return the beginnings of turns that may react to a statement."""
-    _, attribute, _ = statement.frame.split(".")
+    form, attribute, person = statement.frame.split(".")
     found, frame = catalogue(), library().frame.rules
-    tie = "tie" if attribute in ("friends", "not_friends") else attribute
+    kind = "tie" if attribute in ("friends", "not_friends") else kind_of(statement, found)
     if assistant:
-        names: tuple[str, ...] = ("pa.react.about", f"pa.react.{tie}")
-    elif statement.frame.startswith("change."):
-        names = ("react.change",)
+        own = frame[f"pa.react.{kind}"] if attribute not in found.topics else found.bank.rules[f"noted.{kind}"]
+        rule = frame["pa.react.told"] if person == "told" else own
+    elif form == "change":
+        rule = frame["react.change"]
     else:
-        names = ("react.about", f"react.{kind_of(statement, found) if attribute == 'happening' else tie}")
-    rules = [frame[name] for name in names if name in frame]
-    opinion = found.bank.rules.get(f"react.{kind_of(statement, found)}")
-    if opinion is not None and not assistant and not statement.frame.startswith("change."):
-        rules.append(opinion)
-    slots = {name: text for name, text in statement.slots if name != "about"}
-    texts = (Template(text).safe_substitute(slots).split("$about")[0] for rule in rules for text in wordings_of(rule))
-    return {finish(text) if "." in text else text for text in texts}
+        rule = frame[f"react.{kind}"] if attribute not in found.topics else found.bank.rules[f"heard.{kind}.{person}"]
+    slots = dict(statement.slots)
+    return {finish(tidy(Template(text).safe_substitute(slots))) for text in wordings_of(rule)}
 
 
 def test_the_next_turn_reacts_to_every_fact(spoken: tuple[World, Spoken]) -> None:
@@ -285,6 +284,22 @@ def test_the_next_turn_reacts_to_every_fact(spoken: tuple[World, Spoken]) -> Non
             assert any(text in following.text for text in _reaction(plan, statement, assistant)), following.text
             count += 1
     assert count > 500
+
+
+def test_no_reaction_holds_a_value_or_a_number() -> None:
+    """Neither what the facts of a kind may be, nor a number or a day."""
+    found = catalogue()
+    rules = {name: rule for name, rule in found.bank.rules.items() if name.startswith(("heard.", "noted."))}
+    rules |= {name: rule for name, rule in library().frame.rules.items() if ".react." in f".{name}."}
+    assert len(rules) > 80
+    a_day = date(2025, 1, 1)
+    for name, rule in rules.items():
+        kind = found.attributes.get(name.split(".")[1])
+        values = kind.kind.choices if kind is not None and kind.kind.type in ("name", "place", "term") else ()
+        for text in wordings_of(rule):
+            assert not numbers_in(text), (name, text)
+            assert dates_in(text, a_day) == {a_day}, (name, text)
+            assert not [value for value in values if phrase_occurs(value, normal(text))], (name, text)
 
 
 def _asks(plan: SessionPlan, statement: Statement) -> set[str]:

@@ -18,8 +18,8 @@ from memarena_masim.plan.state import Role, StatedFact
 from memarena_masim.rng import Stream
 
 _VALUE_SLOTS = ("v", "n")
-_CLAUSE_SLOTS = ("about",)
-"""Slots that only the other speaker's question uses."""
+_CLAUSE_SLOTS = ("about", "topic", "doing")
+"""Slots that only the other speaker's question or reaction uses."""
 _VERB_SLOTS = ("did", "do")
 _MEANT = ("tie", "change")
 """Kinds whose meaning depends on more than their values: "not friends", "no longer"."""

@@ -72,16 +72,15 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class CommunityKind:
-    """A kind of fact about homes, workplaces or groups: ``ask`` has its questions, ``about`` is a clause for it."""
+    """A kind of fact about homes, workplaces or groups: ``ask`` has its questions."""
 
     key: str
-    about: str
     ask: tuple[str, ...]
 
     def fill(self, line: str, form: PersonForm, subject: str, group: str) -> str:
-        """Return ``about`` or a line of ``ask`` with its slots filled."""
+        """Return a line of ``ask`` with its slots filled."""
         text = in_person(line, form).replace("$subject", subject).replace("$group", group)
-        return text[0].upper() + text[1:] if line in self.ask else text
+        return text[0].upper() + text[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +92,10 @@ class Catalogue:
     happenings: tuple[str, ...]
     moods: Mapping[str, str]
     """Mood in which a listener reacts to each happening, by its base form."""
+    doings: Mapping[str, str]
+    """The -ing form of each happening, by its base form: ``having the boiler serviced``."""
+    topics: Mapping[str, str]
+    """What people call a fact, by kind of detail and of community: ``$my deadline for $item``."""
     finds: tuple[str, ...]
     sources: tuple[str, ...]
     fates: tuple[str, ...]
@@ -140,6 +143,11 @@ _CHOICE_WORDS = 4
 def did(phrase: str) -> str:
     """Return the verb phrase of a happening in the past: ``had the boiler serviced``."""
     return _VERB.sub(lambda match: inflect(match.group(1), "past"), phrase)
+
+
+def doing(phrase: str) -> str:
+    """Return the verb phrase of a happening in its -ing form: ``having the boiler serviced``."""
+    return _VERB.sub(lambda match: inflect(match.group(1), "ing"), phrase)
 
 
 def base(phrase: str) -> str:
@@ -191,6 +199,7 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
         if missing:
             raise MasimError(f"facts/{name}: {missing[0]} is missing")
     _no_stray_rules(bank, kinds, attributes)
+    topics = _taking_up(bank, _toml(facts, "reactions"), (*attributes, *community))
     bank.link(pack.half)
     common = _common_words(pack)
     return Catalogue(
@@ -198,6 +207,8 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
         community,
         tuple(item for row in happenings.values() for item in row["items"]),
         {base(item): mood for mood, row in happenings.items() for item in row["items"]},
+        {base(item): doing(item) for row in happenings.values() for item in row["items"]},
+        topics,
         tuple(finds["things"]),
         tuple(f"the {location} {kind}" for location in finds["source_places"] for kind in finds["source_kinds"]),
         tuple(finds["fates"]),
@@ -230,7 +241,15 @@ def _detail_words(attributes: dict[str, Attribute]) -> str:
 
 def _common_words(pack: PackHalf) -> str:
     folder, paths = folder_of(pack), scene_files(pack)
-    facts = ("happenings.toml", "finds.toml", "ties.toml", "community.toml", "changes.toml", "invites.toml")
+    facts = (
+        "happenings.toml",
+        "finds.toml",
+        "ties.toml",
+        "community.toml",
+        "changes.toml",
+        "invites.toml",
+        "reactions.toml",
+    )
     banks = ("levels.bank", "invites.bank", "more.bank", "probes.bank", "prompts.bank")
     paths += [folder / "facts" / name for name in (*facts, *banks)]
     paths += [folder / "facts" / "events.toml", folder / "world" / "people.toml"]
@@ -277,6 +296,26 @@ def _reactions(bank: Bank, key: str, row: dict[str, Any], where: str) -> None:
         bank.add(f"react.{key}", line, f"{where}.react")
 
 
+def _taking_up(bank: Bank, rows: Mapping[str, Any], kinds: Sequence[str]) -> dict[str, str]:
+    """Add the lines by which a person or an assistant takes up a fact of each kind; return the kinds' topics."""
+    for key in (*kinds, *rows):
+        if key not in rows:
+            raise MasimError(f"facts/reactions.toml: {key} is missing")
+        if key not in kinds:
+            raise MasimError(f"facts/reactions.toml: {key!r} is no section of details, sensitive or community.toml")
+        row, where = rows[key], f"facts/reactions.toml: {key}"
+        for field in ("topic", "heard", "noted"):
+            if not row.get(field):
+                raise MasimError(f"{where}: {field} is missing")
+        heard, noted = ([line.replace("$topic", row["topic"]) for line in row[part]] for part in ("heard", "noted"))
+        for line in heard:
+            bank.add(f"heard.{key}.own", in_person(line, "you"), where)
+            bank.add(f"heard.{key}.told", in_person(line, "told"), where)
+        for line in noted:
+            bank.add(f"noted.{key}", in_person(line, "you"), where)
+    return {key: row["topic"] for key, row in rows.items()}
+
+
 def _change_rules(bank: Bank, attributes: dict[str, Attribute], changes: dict[str, Any]) -> None:
     """Add rules for every detail that can change: sentences that announce a change and then give the new value."""
     for key in changes["attributes"]:
@@ -291,12 +330,12 @@ def _change_rules(bank: Bank, attributes: dict[str, Attribute], changes: dict[st
 
 def _community(bank: Bank, key: str, row: dict[str, Any]) -> CommunityKind:
     where = f"facts/community.toml: {key}"
-    for field in ("about", "ask", "say"):
+    for field in ("ask", "say"):
         if not row.get(field):
             raise MasimError(f"{where}: {field} is missing")
     _rules(bank, key, row["say"], where)
     _reactions(bank, key, row, where)
-    return CommunityKind(key, row["about"], tuple(row["ask"]))
+    return CommunityKind(key, tuple(row["ask"]))
 
 
 def _attribute(key: str, row: dict[str, Any], where: str, changes: bool) -> Attribute:

@@ -25,7 +25,7 @@ from memarena_masim.world.build import pools
 
 _EPOCH = date(2025, 1, 1)
 _ITEMS = "questions/items.txt"
-_OF_A_KIND = ("say.", "react.", "invite.", "more.", "change.")
+_OF_A_KIND = ("say.", "react.", "heard.", "noted.", "invite.", "more.", "change.")
 _PLACE = re.compile(r"((?:scenes|facts|questions|world)/[a-z0-9_]+\.toml): ([\w.]+)(.*)", re.DOTALL)
 
 
@@ -201,6 +201,8 @@ def _file_of(rule: str, known: Catalogue) -> str:
     if start in ("more", "invite"):
         own = start == "invite" and kind in known.attributes
         return "facts/invites.toml" if own else "facts/more.bank" if start == "more" else "facts/invites.bank"
+    if start in ("heard", "noted"):
+        return "facts/reactions.toml"
     if start in ("say", "react", "change"):
         if kind in known.attributes:
             return f"facts/{'sensitive' if known.attributes[kind].sensitive else 'details'}.toml"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
+from string import Template
 
 from memarena_dataset.values import SetValue
 
@@ -25,13 +27,15 @@ def frame_of(
     person: PersonForm = "own" if choice.speaker == fact.subject else "told"
     slots = {"item": fact.item, **choice.value.slots()}
     if fact.kind is FactKind.COMMUNITY:
-        return f"say.{fact.attribute}.own", slots | _community_slots(choice, world_names)
+        slots |= _community_slots(choice, world_names)
+        return f"say.{fact.attribute}.own", slots | {"topic": _topic(catalogue, fact.attribute, "you", slots)}
     slots["subject"] = world_names[fact.subject]
     match fact.kind:
         case FactKind.DETAIL:
             attribute = catalogue.attributes[fact.attribute]
             about = in_person(attribute.about, "you" if person == "own" else person)
             slots["about"] = about.replace("$item", fact.item).replace("$subject", slots["subject"])
+            slots["topic"] = _topic(catalogue, fact.attribute, "you" if person == "own" else person, slots)
             return f"{'change' if choice.role is Role.CHANGE else 'say'}.{fact.attribute}.{person}", slots
         case FactKind.HAPPENING:
             assert fact.happened is not None
@@ -41,13 +45,24 @@ def frame_of(
                 "do": fact.item,
                 "when": day_words(today, fact.happened),
                 "subject_you": "you" if person == "own" else slots["subject"],
+                "doing": catalogue.doings[fact.item],
+                "topic": catalogue.doings[fact.item],
             }
         case FactKind.FIND:
             key = "fate" if choice.role is Role.FATE else "find"
-            return f"say.{key}.{person}", slots | {"source": fact.item, "did": fact.fate}
+            return f"say.{key}.{person}", slots | {
+                "source": fact.item,
+                "did": fact.fate,
+                "topic": f"the thing from {fact.item}",
+            }
         case _:
             key = "friends" if fact.value.text == "friends" else "not_friends"
-            return f"say.{key}.{person}", slots | {"a": world_names[fact.item]}
+            return f"say.{key}.{person}", slots | {"a": world_names[fact.item], "topic": world_names[fact.item]}
+
+
+def _topic(catalogue: Catalogue, kind: str, form: PersonForm, slots: Mapping[str, str]) -> str:
+    """Return what a listener calls a fact: ``your deadline for the tax return``."""
+    return Template(in_person(catalogue.topics[kind], form)).safe_substitute(slots)
 
 
 def kind_of(statement: Statement, catalogue: Catalogue) -> str:

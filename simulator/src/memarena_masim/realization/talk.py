@@ -49,7 +49,9 @@ class Talk:
     telling: SceneTelling | None = None
     """The latest scene of the talk; None before the first."""
     said: set[str] = field(default_factory=set)
-    """Sentences of the frame bank and of third persons that were already said."""
+    """Sentences of the frame bank, of reactions and of third persons that were already said."""
+    drawn: set[int] = field(default_factory=set)
+    """Ids of the lines that these sentences are from."""
 
     @property
     def heard(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memarena_masim.facts.catalogue import catalogue
-from memarena_masim.phrases.grammar import Scope, Sequence_, Voice, phrase, sentences_of, tidy, wordings_of
+from memarena_masim.phrases.grammar import Rule, Scope, Sequence_, Voice, phrase, sentences_of, tidy, wordings_of
 from memarena_masim.phrases.references import Heard
 from memarena_masim.phrases.scenes import Sentence
 from memarena_masim.plan.frames import kind_of, more_rule, opinion_rule
@@ -89,11 +89,18 @@ class Turn:
 
     def _framed(self, rule: str, **slots: str) -> str:
         """Draw a line of the frame bank, if possible one that was not said in this talk."""
+        return self._unsaid(self._talk.library.frame.rules[rule], slots)
+
+    def _unsaid(self, rule: Rule, slots: Mapping[str, str], before: str = "") -> str:
+        """Draw a line of a rule, if possible one that was not said in this talk, nor begins as ``before`` does."""
         talk = self._talk
         for _ in range(_DRAWS):
-            text = self._phrase(talk.library.frame.rules[rule].draw(talk.stream), {**self._slots, **slots})
-            if talk.said.isdisjoint(sentences_of(text)):
+            line = rule.draw(talk.stream)
+            text = self._phrase(line, {**self._slots, **slots})
+            new = id(line) not in talk.drawn and talk.said.isdisjoint(sentences_of(text))
+            if new and _openings(text).isdisjoint(_openings(before)):
                 break
+        talk.drawn.add(id(line))
         talk.said.update(sentences_of(text))
         return text
 
@@ -309,22 +316,26 @@ class Turn:
     def _react_to(self, statement: Statement) -> None:
         """React to a fact without its value, and to the wish that went with it."""
         listed = catalogue(self._talk.library.pack)
-        form, attribute, _ = statement.frame.split(".")
+        form, attribute, person = statement.frame.split(".")
         slots = dict(statement.slots)
-        if attribute in listed.community:
-            kind = listed.community[attribute]
-            slots["about"] = kind.fill(kind.about, "you", "", slots["group"])
         rule = opinion_rule(statement, listed)
-        if self.who.assistant:
-            self.frame(f"pa.react.{_taken_up_as(attribute, slots)}", **slots)
+        kind = "tie" if attribute in ("friends", "not_friends") else kind_of(statement, listed)
+        of_frame = attribute not in listed.topics
+        bank = self._talk.library.frame if of_frame else listed.bank
+        opinion = ""
+        if statement.opinion is not None and rule is not None:
+            opinion = tidy(wordings_of(listed.bank.rules[rule])[statement.opinion])
+        if self.who.assistant and person == "told":
+            self.frame("pa.react.told", **slots)
+        elif self.who.assistant:
+            self.say(self._unsaid(bank.rules[f"pa.react.{kind}" if of_frame else f"noted.{kind}"], slots))
         elif form == "change":
             self.frame("react.change", **slots)
-        elif attribute == "happening":
-            self.frame(f"react.{kind_of(statement, listed)}", **slots)
         else:
-            self.frame(f"react.{_taken_up_as(attribute, slots)}", **slots)
-        if statement.opinion is not None and rule is not None:
-            self.say(tidy(wordings_of(listed.bank.rules[rule])[statement.opinion]))
+            heard = f"react.{kind}" if of_frame else f"heard.{kind}.{person}"
+            self.say(self._unsaid(bank.rules[heard], slots, before=opinion))
+        if opinion:
+            self.say(opinion)
         if statement.level and statement.level != "public":
             self.frame("pa.react.level" if self.who.assistant else "react.level", **slots)
 
@@ -332,6 +343,11 @@ class Turn:
         slots = {**self._slots, **dict(statement.slots)}
         line = catalogue(self._talk.library.pack).bank.rules[rule].draw(self._talk.stream)
         return self._phrase(line, slots)
+
+
+def _openings(text: str) -> set[str]:
+    """Return the first two words of each sentence of a text."""
+    return {" ".join(sentence.split()[:2]).lower() for sentence in sentences_of(text)}
 
 
 def alike(talk: Talk, first: Statement | None, second: Statement) -> bool:
@@ -342,11 +358,6 @@ def alike(talk: Talk, first: Statement | None, second: Statement) -> bool:
     listed = catalogue(talk.library.pack)
     before = kind_of(first, listed)
     return form == "say" and person == "own" and kind_of(second, listed) == ("find" if before == "fate" else before)
-
-
-def _taken_up_as(attribute: str, slots: Mapping[str, str]) -> str:
-    """Return the suffix of the rule that reacts to a fact: ``about``, ``tie`` or its attribute."""
-    return "about" if "about" in slots else "tie" if attribute in ("friends", "not_friends") else attribute
 
 
 def _taken_up(clause: str) -> str:
