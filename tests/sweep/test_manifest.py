@@ -60,6 +60,6 @@ def test_a_damaged_line_and_a_newer_schema_are_named(tmp_path: Path) -> None:
 
 def test_a_folder_with_a_run_is_refused_and_not_changed(tmp_path: Path) -> None:
     (tmp_path / LOG_NAME).touch()
-    with pytest.raises(SweepError, match="holds a run; a folder of its own is expected"):
+    with pytest.raises(SweepError, match="holds a run; a separate folder is expected"):
         ManifestWriter(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [LOG_NAME]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memarena.sweep.cells import Cell, World
 from memarena.sweep.estimates import Estimator, simulate
 from memarena.sweep.manifest import Planned, PlannedCell, Sealed, SweepState
-from memarena.sweep.placement import Node, Placed, place, usual_machine
+from memarena.sweep.placement import Node, Placed, assign_cells, usual_machine
 from memarena.sweep.plan import Needs
 from memarena.sweep.sealing import Seal
 
@@ -28,7 +28,7 @@ def names(placed: Sequence[Placed]) -> list[tuple[str, str]]:
 
 def test_cells_share_a_node_up_to_its_number_of_cores() -> None:
     nodes = [Node("a", 2), Node("b", 1)]
-    placed = place([cell("1"), cell("2"), cell("3"), cell("4")], nodes, [])
+    placed = assign_cells([cell("1"), cell("2"), cell("3"), cell("4")], nodes, [])
     assert sorted(node for _, node in names(placed)) == ["a", "a", "b"]
 
 
@@ -37,25 +37,25 @@ def test_a_timed_cell_is_alone_on_its_node() -> None:
     running = [Placed(cell("0"), nodes[0])]
     wish = [cell("1", timed=True), cell("2")]
     # A busy node gets no further cells while a timed cell waits for it.
-    assert names(place(wish, nodes, running)) == [("2", "b")]
-    assert names(place(wish, nodes, [])) == [("1", "a"), ("2", "b")]
-    assert place([cell("3"), cell("4", timed=True)], nodes[:1], [Placed(wish[0], nodes[0])]) == []
+    assert names(assign_cells(wish, nodes, running)) == [("2", "b")]
+    assert names(assign_cells(wish, nodes, [])) == [("1", "a"), ("2", "b")]
+    assert assign_cells([cell("3"), cell("4", timed=True)], nodes[:1], [Placed(wish[0], nodes[0])]) == []
 
 
 def test_timed_cells_run_on_one_kind_of_node() -> None:
     nodes = [Node("a", 4, machine="x"), Node("b", 4, machine="y"), Node("c", 4, machine="y")]
     kind = usual_machine(nodes)
     assert kind == "y"
-    placed = place([cell(str(number), timed=True) for number in range(3)], nodes, [], kind)
+    placed = assign_cells([cell(str(number), timed=True) for number in range(3)], nodes, [], kind)
     assert [node for _, node in names(placed)] == ["b", "c"]
 
 
 def test_gpus_resources_and_labels_are_respected() -> None:
     nodes = [Node("a", 8, gpus=1, labels={"gpu": "h100"}), Node("b", 8, gpus=2, resources={"licence": 1})]
-    assert names(place([cell("1", gpus=1, labels={"gpu": "h100"})] * 1, nodes, [])) == [("1", "a")]
-    assert names(place([cell("1", gpus=1), cell("2", gpus=2)], nodes, [])) in ([("1", "a"), ("2", "b")],)
+    assert names(assign_cells([cell("1", gpus=1, labels={"gpu": "h100"})] * 1, nodes, [])) == [("1", "a")]
+    assert names(assign_cells([cell("1", gpus=1), cell("2", gpus=2)], nodes, [])) in ([("1", "a"), ("2", "b")],)
     licensed = [cell("1", resources={"licence": 1}), cell("2", resources={"licence": 1})]
-    assert names(place(licensed, nodes, [])) == [("1", "b")]
+    assert names(assign_cells(licensed, nodes, [])) == [("1", "b")]
 
 
 def test_a_gpu_has_one_server_at_a_time_and_keeps_it_while_cells_wait_for_it() -> None:
@@ -69,7 +69,7 @@ def test_a_gpu_has_one_server_at_a_time_and_keeps_it_while_cells_wait_for_it() -
     running: list[Placed] = []
     starts: list[tuple[str, str]] = []
     while waiting or running:
-        new = place(waiting, nodes, running, servers=servers)
+        new = assign_cells(waiting, nodes, running, servers=servers)
         for placed in new:
             waiting.remove(placed.cell)
             where = placed.node.name, str(placed.cell.gpu)
@@ -97,11 +97,11 @@ def test_a_gpu_has_one_server_at_a_time_and_keeps_it_while_cells_wait_for_it() -
 def test_no_node_is_overbooked_and_timed_cells_run_alone(
     wished: list[tuple[bool, int]], there: list[tuple[int, bool]]
 ) -> None:
-    nodes = [Node(f"n{place}", cores, timed=timed) for place, (cores, timed) in enumerate(there)]
+    nodes = [Node(f"n{index}", cores, timed=timed) for index, (cores, timed) in enumerate(there)]
     waiting = [cell(f"c{number}", timed=timed, cpus=cpus) for number, (timed, cpus) in enumerate(wished)]
     running: list[Placed] = []
     for _ in range(3):
-        new = place(waiting, nodes, running)
+        new = assign_cells(waiting, nodes, running)
         running += new
         waiting = [each for each in waiting if each.name not in {placed.cell.name for placed in new}]
         for node in nodes:

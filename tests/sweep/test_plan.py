@@ -117,7 +117,7 @@ def test_a_data_set_that_changes_is_another_world(file: Path, tmp_path: Path) ->
         ("limit = 5", "limits = 5", "run: limits: there is no such setting"),
         ("limit = 5", 'dataset = "x"', "run.dataset: is no field here"),
         ('preset = "tiny"', 'preset = "huge"', "worlds.0.preset: expected one of tiny, s, m, l, year, got 'huge'"),
-        ("seeds = [7, 8]", "", "worlds.0: seeds: expected at least one beside preset"),
+        ("seeds = [7, 8]", "", "worlds.0: seeds: expected at least one with preset"),
         ('dataset = "example"', 'dataset = "nowhere"', "worlds: "),
         ('name = "short"', 'name = "bm25"', "memories: bm25 is named twice"),
         ('name = "short"', 'name = "a b"', "memories.1.name: "),

@@ -91,7 +91,7 @@ def test_worlds_that_cannot_be_generated_on_a_cluster_give_one_line(
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     for out, flags, message in (
-        ("out", ("--executor", "ray", "--address", "127.0.0.2:9"), "--address 127.0.0.2:9: nobody answers there"),
+        ("out", ("--executor", "ray", "--address", "127.0.0.2:9"), "--address 127.0.0.2:9: no server answers there"),
         ("out", ("--executor", "ray", "--address", "nowhere"), "--address nowhere: HOST:PORT or auto is expected"),
         ("out", ("--executor", "slurm"), "--executor slurm: one of local, ray is expected"),
         ("out", ("--address", "auto"), "--address: goes with --executor ray"),
@@ -173,7 +173,7 @@ def test_a_wrong_address_token_or_executor_gives_one_line(
 ) -> None:
     arguments = ("sweep", sweep_file(tmp_path, MEMORIES), "--out", tmp_path / "out", "--executor", "ray", "--address")
     for address, message in (
-        ("127.0.0.2:9", "--address 127.0.0.2:9: nobody answers there: Connection refused"),
+        ("127.0.0.2:9", "--address 127.0.0.2:9: no server answers there: Connection refused"),
         ("nowhere", "--address nowhere: expected HOST:PORT or auto"),
     ):
         result = here(*arguments, address)

@@ -64,8 +64,8 @@ class JudgedRow:
             "claim": judgment.claim,
             "why": judgment.why,
         }
-        found = judgment.disclosure
-        return row if found is None else {**row, "disclosed": found.disclosed, "label": found.label}
+        disclosure = judgment.disclosure
+        return row if disclosure is None else {**row, "disclosed": disclosure.disclosed, "label": disclosure.label}
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def read_answers(
         row = _row(number, line, by_id, with_model=with_model)
         if isinstance(row, AnswerRow) and row.instance_id in first:
             at = first[row.instance_id]
-            row = BadRow(number, f"instance_id: {row.instance_id!r} stands in line {at} already; expected it once")
+            row = BadRow(number, f"instance_id: {row.instance_id!r} is in line {at} already; expected it once")
         if isinstance(row, BadRow):
             bad.append(row)
         else:
@@ -181,7 +181,7 @@ def _row(number: int, line: bytes, by_id: Mapping[str, Instance], *, with_model:
         return BadRow(number, "expected a JSON object {instance_id, answer}, found no JSON")
     if not isinstance(row, dict):
         return BadRow(number, f"expected a JSON object {{instance_id, answer}}, found {type(row).__name__}")
-    fault = next((found for name in ("instance_id", "answer") if (found := _fault(row, name))), "")
+    fault = next((reason for name in ("instance_id", "answer") if (reason := _fault(row, name))), "")
     if not fault and row["instance_id"] not in by_id:
         fault = f"instance_id: {row['instance_id']!r}: the data set has no such question"
     if not fault and not with_model and not KINDS[by_id[row["instance_id"]].gold.kind].has_rules:

@@ -1,4 +1,4 @@
-"""The paper's published tables as typed records: what ``report --against published`` puts beside ours.
+"""The paper's published tables as typed records: what ``report --against published`` puts next to ours.
 
 All scores are percent, as printed. ``Figure.sd`` is the sample standard deviation over seeds s2 to s4.
 """
@@ -169,7 +169,7 @@ class PrintedRow(Record):
 
 
 class PrintedTable(Record):
-    """A table for reference beside an ablation: its figures are no cells of the grid."""
+    """A table for reference next to an ablation: its figures are not cells of the grid."""
 
     name: str
     """Label of the table in the paper."""

@@ -87,15 +87,15 @@ def _needs(table: PaperTable, steps: Sequence[Step]) -> list[str]:
 
 
 def _commands(table: PaperTable, settings: Settings) -> list[str]:
-    found = []
+    commands = []
     if settings.dataset is None:
-        found.append("masim generate")
+        commands.append("masim generate")
     for name in table.configurations:
-        found.append(f"memarena sweep of {name} ({', '.join(seeds_of(read_named(name)))}) for each reader")
+        commands.append(f"memarena sweep of {name} ({', '.join(seeds_of(read_named(name)))}) for each reader")
     if table.configurations and settings.readers.judge is not None:
-        found.append(f"memarena judge --judge {settings.readers.judge.name}")
+        commands.append(f"memarena judge --judge {settings.readers.judge.name}")
     if table.study:
-        found.append("memarena latency select, run for each reader, report")
+        commands.append("memarena latency select, run for each reader, report")
     if table.name == "main-grid-bootstrap":
-        found.append("memarena compare --cell memsearch --cell oracle")
-    return [*found, *(["memarena dataset stats"] if not found[1:] else [])]
+        commands.append("memarena compare --cell memsearch --cell oracle")
+    return [*commands, *(["memarena dataset stats"] if not commands[1:] else [])]

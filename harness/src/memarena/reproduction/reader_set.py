@@ -72,8 +72,8 @@ class ReaderSet:
 
     def helper(self, role: str, name: str) -> HelperEntry | None:
         """Return the model of that name, else the model named like the role; None if neither has an address."""
-        found = (self.helpers.get(name), self.helpers.get(role))
-        return next((each for each in found if each is not None and each.spec), None)
+        candidates = (self.helpers.get(name), self.helpers.get(role))
+        return next((each for each in candidates if each is not None and each.spec), None)
 
     @property
     def missing_judge(self) -> str | None:
@@ -96,7 +96,7 @@ def read_reader_set(path: Path | None = None) -> ReaderSet:
         parsed = _File.model_validate(content)
     except ValidationError as error:
         raise ReproductionError(f"{where}: {_first(error)}") from error
-    readers = tuple(_reader(entry, f"{where}: readers.{place}") for place, entry in enumerate(parsed.readers))
+    readers = tuple(_reader(entry, f"{where}: readers.{index}") for index, entry in enumerate(parsed.readers))
     names = [str(reader.name) for reader in readers]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ReproductionError(f"{where}: readers: {twice} is named twice")

@@ -81,11 +81,11 @@ def chosen_tables(name: str) -> tuple[PaperTable, ...]:
     tables = paper_tables()
     if name == ALL:
         return tables
-    found = tuple(table for table in tables if table.name == name)
-    if not found:
+    chosen = tuple(table for table in tables if table.name == name)
+    if not chosen:
         names = [table.name for table in tables]
         known = ", ".join(names)
         raise ReproductionError(
             f"reproduce {name}: no table of this name (known: {ALL}, {known}){nearest(name, names)}"
         )
-    return found
+    return chosen

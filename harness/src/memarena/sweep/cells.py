@@ -34,7 +34,7 @@ class World:
 
 @dataclass(frozen=True)
 class Cell:
-    """One world × memory × reader × seed of sampling, carried out as a run of its own."""
+    """One world × memory × reader × seed of sampling, carried out as a separate run."""
 
     name: str
     world: World
@@ -60,7 +60,7 @@ def cells_of(sweep: SweepFile) -> tuple[Cell, ...]:
     cells = tuple(_cells(sweep))
     names = [cell.name for cell in cells]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise SweepError(f"two cells are the same: {twice}; a world, memory or reader stands in the file twice")
+        raise SweepError(f"two cells are the same: {twice}; a world, memory or reader is in the file twice")
     return cells
 
 

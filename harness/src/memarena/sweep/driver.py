@@ -24,7 +24,7 @@ from memarena.sweep.manifest import (
     Sent,
     WorldMade,
 )
-from memarena.sweep.placement import Node, Placed, fits, place, usual_machine
+from memarena.sweep.placement import Node, Placed, assign_cells, fits, usual_machine
 from memarena.sweep.plan import SweepFile
 from memarena.sweep.storage import Storage
 from memarena.sweep.work import End, Job
@@ -142,7 +142,9 @@ class Driver:
         if self._machine is None or self._machine not in machines:
             self._machine = usual_machine(nodes)
         running = [placed for placed, _ in self._running.values()]
-        for placed in place(self._waiting, nodes, running, self._machine, self.manifest.state.nodes, self._servers):
+        for placed in assign_cells(
+            self._waiting, nodes, running, self._machine, self.manifest.state.nodes, self._servers
+        ):
             cell = placed.cell
             if cell.gpu is not None:
                 self._servers[placed.node.name, cell.gpu] = cell.server

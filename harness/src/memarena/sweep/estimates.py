@@ -9,7 +9,7 @@ from statistics import fmean
 
 from memarena.sweep.cells import Cell
 from memarena.sweep.manifest import PlannedCell, SweepState
-from memarena.sweep.placement import Node, Placed, fits, place, usual_machine
+from memarena.sweep.placement import Node, Placed, assign_cells, fits, usual_machine
 
 _Like = Callable[[Cell | PlannedCell], object]
 _KINDS: tuple[_Like, ...] = (
@@ -68,7 +68,7 @@ def simulate(cells: Sequence[Cell], seconds: Callable[[Cell], float], nodes: Seq
     now, core_seconds, number = 0.0, 0.0, 0
     machine = usual_machine(nodes)
     while waiting or ends:
-        for placed in place(waiting, nodes, running, machine):
+        for placed in assign_cells(waiting, nodes, running, machine):
             waiting.remove(placed.cell)
             running.append(placed)
             number += 1

@@ -1,7 +1,7 @@
 """Writes and reads the manifest of a sweep: a file of JSON lines, appended and synced before the driver goes on.
 
 It says which cells there are, which were sent where, which were lost and why, and which are sealed. One driver writes
-(an advisory lock beside the file says so). A last line that a kill cut off is taken away when the file is opened to be
+(an advisory lock next to the file says so). A last line that a kill cut off is taken away when the file is opened to be
 written again: what it told of is found or done again.
 """
 
@@ -62,7 +62,7 @@ class Planned(_Record):
     title: str
     plan_sha256: str
     storage: str | None
-    """URL that sealed cells are brought to; None: the folder ``cells`` beside this file."""
+    """URL that sealed cells are brought to; None: the folder ``cells`` next to this file."""
     cells: tuple[PlannedCell, ...]
 
 
@@ -206,7 +206,7 @@ class ManifestWriter:
     def __init__(self, folder: Path) -> None:
         self._path = folder / MANIFEST
         if (folder / LOG_NAME).exists():  # reports would show one of the two
-            raise SweepError(f"--out {folder}: holds a run; a folder of its own is expected for the sweep")
+            raise SweepError(f"--out {folder}: holds a run; a separate folder is expected for the sweep")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = acquire_lock(folder / LOCK)

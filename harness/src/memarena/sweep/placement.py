@@ -31,7 +31,7 @@ class Placed:
     node: Node
 
 
-def place(
+def assign_cells(
     waiting: Sequence[Cell],
     nodes: Sequence[Node],
     running: Sequence[Placed],

@@ -70,7 +70,7 @@ class WorldEntry(_Part):
         if (self.dataset is None) == (self.preset is None):
             raise ValueError("expected either dataset, or preset and seeds")
         if self.preset is not None and not self.seeds:
-            raise ValueError("seeds: expected at least one beside preset")
+            raise ValueError("seeds: expected at least one with preset")
         of_worlds = (self.seeds, self.agents, self.days, self.density, self.banks)
         if self.dataset is not None and any(value not in (None, ()) for value in of_worlds):
             raise ValueError("dataset: stands alone; seeds, agents, days, density and banks go with preset")
@@ -136,7 +136,7 @@ class SweepFile(_Part):
                 raise ValueError(f"{field}: {twice} is named twice")
         for name in OF_THE_SWEEP:
             if name in self.run or any(name in memory.run for memory in self.memories):
-                raise ValueError(f"run.{name}: is no field here; the sweep says it in a place of its own")
+                raise ValueError(f"run.{name}: is no field here; the sweep has a separate field for it")
         return self
 
 

@@ -17,7 +17,7 @@ __all__ = ["SweptWorld", "is_sweep", "missing", "swept_worlds"]
 
 @dataclass(frozen=True)
 class SweptWorld:
-    """Cells over one world that may stand in one table. ``run_id`` follows from their names."""
+    """Cells over one world that may be in one table. ``run_id`` follows from their names."""
 
     world: str
     run_id: str

@@ -46,7 +46,7 @@ class LocalExecutor:
         return Job(placed.cell, self._scratch, self._node.machine, last_attempt)
 
     def start(self, placed: Placed, job: Job) -> None:
-        """Begin a cell in a thread of its own."""
+        """Begin a cell in its own thread."""
         thread = threading.Thread(target=self._carry_out, args=(placed, job), daemon=True)
         self._threads = [running_thread for running_thread in self._threads if running_thread.is_alive()]
         self._threads.append(thread)

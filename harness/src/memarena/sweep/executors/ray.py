@@ -312,15 +312,15 @@ def _gone(attempt: _Attempt) -> str:
     return f"the node {attempt.placed.node.name} is gone"
 
 
-def _node(name: str, told: Mapping[str, Any], facts: NodeFacts) -> Node:
-    resources = {str(key): float(value) for key, value in told["Resources"].items()}
+def _node(name: str, properties: Mapping[str, Any], facts: NodeFacts) -> Node:
+    resources = {str(key): float(value) for key, value in properties["Resources"].items()}
     accelerators = sorted(key for key in resources if key.startswith("accelerator_type:"))
     return Node(
         name=name,
         cores=int(resources.get("CPU", 0)),
         gpus=resources.get("GPU", 0.0),
         resources=resources,
-        labels={str(key): str(value) for key, value in told.get("Labels", {}).items()},
+        labels={str(key): str(value) for key, value in properties.get("Labels", {}).items()},
         machine=", ".join((facts.machine, *accelerators)),
         # The monitor kills what takes much memory, which a memory under test may.
         timed=resources.get(TIMED, 0) >= 1 and facts.memory_monitor_off,

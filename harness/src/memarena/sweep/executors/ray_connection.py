@@ -171,7 +171,7 @@ def _check_cluster(address: str, token: str) -> None:
     try:
         socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
     except OSError as error:
-        raise SweepError(f"--address {address}: nobody answers there: {error.strerror or error}") from error
+        raise SweepError(f"--address {address}: no server answers there: {error.strerror or error}") from error
     answer = _ask(address, token)
     if answer is grpc.StatusCode.UNAUTHENTICATED:
         raise SweepError(f"--address {address}: the cluster does not take the token of RAY_AUTH_TOKEN or its file")
