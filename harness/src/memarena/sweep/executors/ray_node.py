@@ -73,7 +73,7 @@ def difference(ours: NodeFacts, theirs: NodeFacts) -> str | None:
 
 
 class CellActor:
-    """One attempt at one cell, in a process of its own on its node."""
+    """One attempt at one cell, in its own process on its node."""
 
     def __init__(self, job: Job, storage: Storage | None, world: Sequence[Any], readers: Sequence[Any]) -> None:
         self._job, self._storage, self._world, self._readers = job, storage, world, readers
