@@ -53,6 +53,8 @@ FILES = (
     "world/people.toml",
 )
 """Files that every pack must have, besides its scenes."""
+NAMES_READ = "questions/names-read.txt"
+"""A file that a pack may have."""
 
 Half = Literal["all", "tuning", "held-out"]
 """The half of a pack's lines to use: a system tuned on one half can be evaluated on the other."""
@@ -178,7 +180,7 @@ def _names(folder: Path) -> list[str]:
             raise MasimError(f"{path}: is no plain file")
         if path.suffix == ".md" or name == "LICENSE":
             continue
-        if name != MANIFEST and name not in FILES and not SCENE_FILE.fullmatch(name):
+        if name != MANIFEST and name not in (*FILES, NAMES_READ) and not SCENE_FILE.fullmatch(name):
             raise MasimError(f"{path}: no file of a pack; docs/packs.md lists them")
         if path.stat().st_size > MAX_FILE_BYTES:
             raise MasimError(f"{path}: {path.stat().st_size:,} bytes; at most {MAX_FILE_BYTES:,} are expected")

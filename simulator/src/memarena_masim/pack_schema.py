@@ -105,6 +105,7 @@ class _Asked(_Row):
     clause: Texts
     about: list[Text] = []
     plain: Texts
+    now: list[Text] = []
     earlier: list[Text] = []
     before: StrictStr = ""
 
@@ -114,7 +115,6 @@ class _FindWords(_Row):
     places: dict[str, Text]
     kinds: dict[str, Text]
     fate_names: dict[str, Text]
-    fates: dict[str, Text]
 
 
 class _Places(_Row):

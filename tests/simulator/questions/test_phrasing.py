@@ -136,16 +136,14 @@ def test_questions_are_put_in_many_ways(small_world: Path) -> None:
         assert len(found) >= 3, family
 
 
-def test_a_description_shares_at_most_half_of_the_content_words() -> None:
-    """Compared with the item, happening, source or fate that it describes."""
+def test_a_description_is_in_other_words() -> None:
+    """It lacks a content word of the item, happening or source that it describes."""
     bank = question_bank()
     pairs = [(item, called) for (_, item), called in bank.items.items()]
     pairs += [(base(one), called) for one, called in bank.happenings.items()]
-    pairs += [*bank.sources.items(), *bank.fates.items()]
-    for one, called in pairs:
+    for one, called in (*pairs, *bank.sources.items()):
         content = set(tokens_of(one)) - function_words()
-        shared = content & set(tokens_of(base(called.description)))
-        assert len(shared) <= len(content) / 2, (one, called.description)
+        assert not content <= set(tokens_of(base(called.description))), (one, called.description)
 
 
 def test_no_other_name_or_description_contains_another_item() -> None:
@@ -163,7 +161,7 @@ def test_every_template_names_whose_fact_it_is() -> None:
     """Each line names the person and the thing, and plain sentences have a slot for the value."""
     for key, words in question_bank().details.items():
         unit = catalogue().attributes[key].kind.unit
-        for line in (*words.ask, *words.clause, *words.about, *words.plain, *words.earlier):
+        for line in (*words.ask, *words.clause, *words.about, *words.plain, *words.now, *words.earlier):
             slots = {"it": "the ITEM", "own": "$my ITEM", "v": "VALUE", "n": "VALUE"}
             text = filled(line, "told", "Maya Chen", slots)
             assert "Maya Chen" in text, (key, line)

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.catalogue import Attribute, Catalogue, base, catalogue
-from memarena_masim.pack import PUBLIC_PACK, Pack, PackHalf
+from memarena_masim.pack import NAMES_READ, PUBLIC_PACK, Pack, PackHalf
 from memarena_masim.pack_schema import at_line, line_of
 from memarena_masim.phrases.grammar import Bank
 from memarena_masim.phrases.library import Library, library
@@ -157,7 +157,7 @@ def _slot_findings(words: Words) -> Iterator[Finding]:
                     yield Finding(file, _heading(file, name), f"{name}, line {number} of it: {what}")
     file = "questions/details.toml"
     for key, asked in words.questions.details.items():
-        for text in (*asked.ask, *asked.clause, *asked.about, *asked.plain, *asked.earlier):
+        for text in (*asked.ask, *asked.clause, *asked.about, *asked.plain, *asked.now, *asked.earlier):
             if "$it" not in text and "$own" not in text:
                 yield Finding(file, text, f"{key}: lacks $it or $own: {text!r}")
         for text in asked.plain:
@@ -217,10 +217,13 @@ def _file_of(rule: str, known: Catalogue) -> str:
 def _name_findings(words: Words) -> Iterator[Finding]:
     """Yield names that fit two things, say more or less than the thing, or contain a value of it."""
     facts, questions = words.facts, words.questions
+    stale = set(questions.names_read)
     for attribute in facts.attributes.values():
         called = {item: questions.items[attribute.key, item] for item in attribute.items}
-        for item, problem, doubtful in name_problems(called):
-            yield Finding(_ITEMS, f"{attribute.key} | {item}", f"{attribute.key}: {problem}", doubtful)
+        for item, other_name, problem, doubtful in name_problems(called):
+            if not (doubtful and (attribute.key, item, other_name) in questions.names_read):
+                yield Finding(_ITEMS, f"{attribute.key} | {item}", f"{attribute.key}: {problem}", doubtful)
+            stale.discard((attribute.key, item, other_name))
         values = attribute.kind.choices if attribute.kind.type in ("name", "place", "term") else ()
         file = f"facts/{'sensitive' if attribute.sensitive else 'details'}.toml"
         for value in values:
@@ -233,38 +236,43 @@ def _name_findings(words: Words) -> Iterator[Finding]:
             if other is not None:
                 problem = f"{attribute.key}: the value {other!r} holds the value {value!r}"
                 yield Finding(file, f'"{other}"', problem)
-    for file, table in (
-        ("questions/happenings.txt", questions.happenings),
-        ("questions/finds.toml", questions.sources),
-        ("questions/finds.toml", questions.fates),
+    for file, kind, table in (
+        ("questions/happenings.txt", "happening", questions.happenings),
+        ("questions/finds.toml", "find", questions.sources),
+        ("questions/finds.toml", "find", questions.fates),
     ):
         plain = {
             base(thing): Called(tuple(map(base, one.names)), base(one.description)) for thing, one in table.items()
         }
-        for thing, problem, doubtful in name_problems(plain):
-            yield Finding(file, thing, problem, doubtful)
+        for thing, name, problem, doubtful in name_problems(plain):
+            if not (doubtful and (kind, thing, name) in questions.names_read):
+                yield Finding(file, thing, problem, doubtful)
+            stale.discard((kind, thing, name))
+    for row in sorted(stale):
+        line = " | ".join(row)
+        yield Finding(NAMES_READ, line, f"{line}: no other name with more words than its thing")
 
 
 def _names(item: str, called: Called) -> Sequence[str]:
     return [name for name in (item, *called.names, called.description) if name]
 
 
-def name_problems(called: Mapping[str, Called]) -> Iterator[tuple[str, str, bool]]:
-    """Yield (thing, fault of one of its names, whether doubtful) for the things of one kind of question."""
+def name_problems(called: Mapping[str, Called]) -> Iterator[tuple[str, str, str, bool]]:
+    """Yield (thing, one of its names, fault of it, whether doubtful) for the things of one kind of question."""
     owners: dict[str, str] = {}
     content = {item: _content(item) for item in called}
     for item, one in called.items():
         for name in _names(item, one):
             owner = owners.setdefault(normal(name), item)
             if owner != item:
-                yield item, f"{name!r} is a name of {owner!r} and of {item!r}", False
+                yield item, name, f"{name!r} is a name of {owner!r} and of {item!r}", False
         for name in one.names:
             words = _content(name)
             wider = next((other for other in called if other != item and words and words <= content[other]), None)
             if wider is not None:
-                yield item, f"{name!r} is wider than {item!r}: it fits {wider!r} too", False
+                yield item, name, f"{name!r} is wider than {item!r}: it fits {wider!r} too", False
             elif words > content[item]:
-                yield item, f"{name!r} says more than {item!r}: {', '.join(sorted(words - content[item]))}", True
+                yield item, name, f"{name!r} says more than {item!r}: {', '.join(sorted(words - content[item]))}", True
 
 
 def _content(name: str) -> frozenset[str]:

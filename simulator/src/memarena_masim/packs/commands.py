@@ -27,6 +27,7 @@ def check(folder: Path | None, against: Sequence[Path]) -> tuple[list[str], bool
     lines = [finding.line(pack.folder) for finding in all_findings if not finding.doubtful]
     doubtful = [f"to read: {finding.line(pack.folder)}" for finding in all_findings if finding.doubtful]
     summary = f"{pack.manifest.name} {pack.manifest.version}: {len(lines)} faults, {len(doubtful)} to read"
+    summary += f", {len(words.questions.names_read)} read"
     shares = []
     for other_folder in against:
         other = resolved(other_folder)

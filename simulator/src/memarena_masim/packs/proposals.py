@@ -97,7 +97,7 @@ def thing_fault(thing: Thing, attribute: Attribute, known: Known, called: Mappin
         "is in the source pack": any(normal(name) in known.things for name in names[:2]),
         "its other name is the same": normal(thing.name) == normal(thing.other_name),
         "its other name has more words": frozenset(tokens_of(thing.other_name)) - function_words() > content_words,
-        "its description repeats it": 2 * len(content_words & set(tokens_of(thing.description))) > len(content_words),
+        "its description repeats it": content_words <= set(tokens_of(thing.description)),
         "holds a value": any(phrase_occurs(value, normal(name)) for value in values for name in names),
         "comes up in other talk": not known.facts.distinctive(thing.name),
     }
@@ -105,7 +105,7 @@ def thing_fault(thing: Thing, attribute: Attribute, known: Known, called: Mappin
     if first is not None:
         return first
     together = {**called, thing.name: Called((thing.other_name,), thing.description)}
-    return next((problem for _, problem, doubtful in name_problems(together) if not doubtful), None)
+    return next((problem for *_, problem, doubtful in name_problems(together) if not doubtful), None)
 
 
 def frame_fault(line: str, known: Known, mine: Collection[str]) -> str | None:

@@ -184,8 +184,8 @@ def _lines(words: DetailWords, line: Any, stream: Stream) -> dict[str, str]:
         "question": _lowered(question),
         "clause": clause,
         "told": f"about {about}" if by_name else clause,
-        "about": about if by_name else clause,
         "plain": line(words.plain),
+        "now": _lowered(line(words.now)),
         "earlier": _lowered(line(words.earlier)),
     }
 

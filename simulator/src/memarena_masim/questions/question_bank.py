@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from memarena_masim.errors import MasimError
 from memarena_masim.facts.catalogue import Catalogue, PersonForm, catalogue, did, in_person
-from memarena_masim.pack import PUBLIC_PACK, Half, PackHalf
+from memarena_masim.pack import NAMES_READ, PUBLIC_PACK, Half, PackHalf
 from memarena_masim.phrases.grammar import SPLIT_FROM, Bank
 from memarena_masim.phrases.library import folder_of
 
@@ -41,6 +41,7 @@ class DetailWords:
     clause: tuple[str, ...]
     about: tuple[str, ...]
     plain: tuple[str, ...]
+    now: tuple[str, ...]
     earlier: tuple[str, ...]
     before: str
 
@@ -58,6 +59,8 @@ class QuestionBank:
     sources: Mapping[str, Called]
     fates: Mapping[str, Called]
     """Names of what became of a find, by its own words; both in the past tense."""
+    names_read: frozenset[tuple[str, str, str]]
+    """(kind, thing, other name) for the names with more words than their thing that a second reader accepted."""
 
 
 def filled(line: str, form: PersonForm, subject: str, slots: Mapping[str, str]) -> str:
@@ -80,7 +83,9 @@ def question_bank(pack: PackHalf = PUBLIC_PACK) -> QuestionBank:
     items = {(row[0], row[1]): _called(row[2:]) for row in _rows(folder, "items.txt", 4)}
     happenings = {row[0]: _called(row[1:]) for row in _rows(folder, "happenings.txt", 3)}
     finds = _toml(folder, "finds")
-    bank = QuestionBank(kinds, details, items, happenings, _sources(known, finds), _fates(known, finds))
+    bank = QuestionBank(
+        kinds, details, items, happenings, _sources(known, finds), _fates(known, finds), _names_read(folder)
+    )
     _complete(bank, known)
     return bank
 
@@ -89,8 +94,10 @@ def _complete(bank: QuestionBank, known: Catalogue) -> None:
     for attribute in known.attributes.values():
         if attribute.key not in bank.details:
             raise MasimError(f"questions/details.toml: no section for {attribute.key!r}")
-        if attribute.changes and not bank.details[attribute.key].earlier:
-            raise MasimError(f"questions/details.toml: {attribute.key}: earlier is missing")
+        asked = bank.details[attribute.key]
+        for name, lines in (("now", asked.now), ("earlier", asked.earlier)):
+            if attribute.changes and not lines:
+                raise MasimError(f"questions/details.toml: {attribute.key}: {name} is missing")
         for item in attribute.items:
             if (attribute.key, item) not in bank.items:
                 raise MasimError(f"questions/items.txt: no line for {attribute.key} | {item}")
@@ -103,7 +110,7 @@ def _detail(key: str, row: Mapping[str, Any], banks: Half) -> DetailWords:
     for name in ("ask", "clause", "plain"):
         if not row.get(name) or all("$own" in line for line in _half(row[name], banks)):
             raise MasimError(f"questions/details.toml: {key}: {name}: a line without $own is missing")
-    lists = {name: _half(row.get(name, []), banks) for name in ("ask", "clause", "about", "plain", "earlier")}
+    lists = {name: _half(row.get(name, []), banks) for name in ("ask", "clause", "about", "plain", "now", "earlier")}
     return DetailWords(**lists, before=row.get("before", ""))
 
 
@@ -127,9 +134,18 @@ def _sources(known: Catalogue, finds: Mapping[str, Any]) -> dict[str, Called]:
 
 def _fates(known: Catalogue, finds: Mapping[str, Any]) -> dict[str, Called]:
     for fate in known.fates:
-        if fate not in finds["fates"] or fate not in finds["fate_names"]:
+        if fate not in finds["fate_names"]:
             raise MasimError(f"questions/finds.toml: no words for the fate {fate!r}")
-    return {did(fate): Called((did(finds["fate_names"][fate]),), did(finds["fates"][fate])) for fate in known.fates}
+    return {did(fate): Called((did(finds["fate_names"][fate]),), "") for fate in known.fates}
+
+
+def _names_read(folder: Path) -> frozenset[tuple[str, str, str]]:
+    name = Path(NAMES_READ).name
+    rows = list(_rows(folder, name, 4)) if (folder / name).exists() else []
+    unexplained = next((row for row in rows if not all(row)), None)
+    if unexplained:
+        raise MasimError(f"{NAMES_READ}: {' | '.join(unexplained[:3])}: what it was checked against is expected")
+    return frozenset((kind, thing, other_name) for kind, thing, other_name, _ in rows)
 
 
 def _called(cells: tuple[str, ...]) -> Called:

@@ -18,6 +18,11 @@ ORDERED = 5
 """Number of events of an ordering; five have 120 orders, too many to guess."""
 
 
+_ORDERINGS = (
+    "Put these in order for me, earliest first: {things}.",
+    "In what order did these happen, first to last: {things}?",
+    "Which order did these happen in, starting with the earliest: {things}?",
+)
 KINDS = ("anchoring", "interval", "ordering")
 
 
@@ -94,7 +99,7 @@ def _ordering(book: Book, ego: str, fact: Fact, others: list[Fact], stream: Stre
     )
     truth = {"answer": "; ".join(phrases), "temporal_type": "ordering", "values": typed(OrderValue(items=items))}
     options = "; ".join(stream.shuffled(phrases))
-    return _draft(book, ego, f"In what order did these things happen, first to last: {options}?", truth, ordered)
+    return _draft(book, ego, stream.pick(_ORDERINGS).format(things=options), truth, ordered)
 
 
 def _moment(fact: Fact) -> date:
