@@ -94,7 +94,7 @@ def test_a_plan_that_lacks_a_requirement_of_its_profile_is_refused_when_read(
     one_line(invoke("preflight", "--plan", path), words)
 
 
-def test_a_plan_without_golden_values_is_read_and_preflight_names_them(tmp_path: Path) -> None:
+def test_a_plan_without_golden_values_is_read(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(SPARK.replace("golden: {tflops: 90, clock_mhz: 2300}", ""))
     assert load_plan(path).plan.golden is None

@@ -150,7 +150,7 @@ class CurrentEmbedding:
     call: Call
 
 
-_current: ContextVar[CurrentEmbedding] = ContextVar("embedding_work")
+_current: ContextVar[CurrentEmbedding] = ContextVar("current_embedding")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from memarena_dataset.io.reading import open_dataset
 from memarena_dataset.io.rows import load_object
 
 FILE_NAME: Final = "croissant.json"
-_MARGIN = 1 << 20
+_READ_BYTES = 1 << 20
 _TEXT, _TEXTS, _NUMBER = "sc:Text", "sc:Text, repeated", "sc:Float"
 _COLUMNS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
     "corpus_sessions.jsonl": (
@@ -148,7 +148,7 @@ def _file(folder: Path, path: Path) -> dict[str, Any]:
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
-            while block := file.read(_MARGIN):
+            while block := file.read(_READ_BYTES):
                 digest.update(block)
         size = path.stat().st_size
     except OSError as error:

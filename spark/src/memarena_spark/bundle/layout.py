@@ -16,8 +16,8 @@ SAMPLES = f"{LOG_FOLDER}/meters/"
 CONFORMANCE = "conformance/"
 LATENCY = "latency/"
 ANNOUNCEMENTS = "announcements/"
-ANNOUNCED = f"{ANNOUNCEMENTS}announcements.jsonl"
 """Folder of the node's announcements and of receipts for them, ``receipt-N.json`` with ``.sig``."""
+ANNOUNCED = f"{ANNOUNCEMENTS}announcements.jsonl"
 FRESH = "fresh/"
 """Folder of the commitment to a fresh world and of the beacon's value."""
 
@@ -49,7 +49,7 @@ def files_of(folder: Path) -> list[str]:
 
 
 def strange_folders(folder: Path) -> list[str]:
-    """Return the folders in a bundle that have no file of a bundle."""
+    """Return the folders below a bundle that the format does not have."""
     expected = {name.rstrip("/") for name in (LOG_FOLDER, *FOLDERS)}
     folders = (p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_dir() and not p.is_symlink())
     return sorted(set(folders) - expected)

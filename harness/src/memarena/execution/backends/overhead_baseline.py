@@ -92,17 +92,17 @@ def measure_gateway_added(samples: int) -> tuple[int, ...]:
 
     Each pair is a call through the gateway and a direct one to the same null reader; a difference may be negative.
     """
-    added_ms = []
+    added_ns = []
     with NullReader() as reader, Gateway([reader.upstream()], lambda call: None) as gateway:
         through, direct = ReaderClient(gateway.base_url), ReaderClient(reader.base_url)
         for _ in range(samples + _WARM_UP):
             token = gateway.grant(CallContext(phase="floor"))
             with_it = first_text_ns(through, reader.upstream().model, token)
             gateway.revoke(token)
-            added_ms.append(with_it - first_text_ns(direct, reader.upstream().upstream_model, "none"))
+            added_ns.append(with_it - first_text_ns(direct, reader.upstream().upstream_model, "none"))
         through.close()
         direct.close()
-    return tuple(sorted(added_ms[_WARM_UP:]))
+    return tuple(sorted(added_ns[_WARM_UP:]))
 
 
 def first_text_ns(client: ReaderClient, model: str, token: str) -> int:
