@@ -46,16 +46,17 @@ class Audit:
             if not item.text or not math.isfinite(item.score):
                 raise BrokenError(f"an item has the text {item.text[:60]!r} and the score {item.score}")
             if (key := item.SerializeToString(deterministic=True)) not in self._sound:
-                self._sources(item)
-                self._time(item)
+                self._check_sources(item)
+                self._check_time(item)
                 self._sound.add(key)
 
-    def _held(self, item: pb.MemoryItem) -> list[Entry]:
+    def _entries_in(self, item: pb.MemoryItem) -> list[Entry]:
         """Return the entries of which an item contains a word, or, for entries without such a word, the text."""
-        held = dict.fromkeys(entry for word in self.words_in(item.text) for entry in self._by_word[word])
-        return [*held] + [entry for entry in self._others if entry.fact.statement in item.text]
+        by_word = dict.fromkeys(entry for word in self.words_in(item.text) for entry in self._by_word[word])
+        return [*by_word] + [entry for entry in self._others if entry.fact.statement in item.text]
 
-    def _sources(self, item: pb.MemoryItem) -> None:
+    def _check_sources(self, item: pb.MemoryItem) -> None:
+        """Raise BrokenError for a source that was never ingested, or of which the item's text holds no word."""
         what = f"the item {item.text[:60]!r}"
         for kind, named, known in (
             ("session", item.source_session_ids, self._life.session_ids),
@@ -64,28 +65,28 @@ class Audit:
         ):
             if foreign := [each for each in named if each not in known]:
                 raise BrokenError(f"{what} names the {kind} {foreign[0]!r}, which was never ingested")
-        held = self._held(item)
-        if not held or item.derived:
+        entries = self._entries_in(item)
+        if not entries or item.derived:
             return
-        partly = {entry.turn.turn_id for entry in held if entry.turn is not None}
-        partly |= {entry.event.event_id for entry in held if entry.event is not None}
-        of_sessions = {entry.session.session_id for entry in held if entry.session is not None}
-        if more := set(item.source_session_ids) - of_sessions:
+        ids = {entry.turn.turn_id for entry in entries if entry.turn is not None}
+        ids |= {entry.event.event_id for entry in entries if entry.event is not None}
+        session_ids = {entry.session.session_id for entry in entries if entry.session is not None}
+        if unsupported := set(item.source_session_ids) - session_ids:
             raise BrokenError(
-                f"{what} names {len(item.source_session_ids)} sessions and holds no word of {len(more)} of them, "
-                f"the first {min(more)!r}"
+                f"{what} names {len(item.source_session_ids)} sessions and holds no word of {len(unsupported)} of "
+                f"them, the first {min(unsupported)!r}"
             )
-        if more := {*item.source_turn_ids, *item.source_event_ids} - partly - self._empty:
-            raise BrokenError(f"{what} names the turn or event {min(more)!r}, of which it holds no word")
-        whole = [entry for entry in held if entry.fact.statement in item.text]
-        self._names(item, whole)
+        if unsupported := {*item.source_turn_ids, *item.source_event_ids} - ids - self._empty:
+            raise BrokenError(f"{what} names the turn or event {min(unsupported)!r}, of which it holds no word")
+        whole_entries = [entry for entry in entries if entry.fact.statement in item.text]
+        self._check_people(item, whole_entries)
         if self._provenance:
-            self._named(item, whole)
+            self._check_every_turn_is_named(item, whole_entries)
 
-    def _named(self, item: pb.MemoryItem, whole: list[Entry]) -> None:
+    def _check_every_turn_is_named(self, item: pb.MemoryItem, entries: list[Entry]) -> None:
         """Raise BrokenError for a turn whose text the item contains, but its sources lack, unless it occurs twice."""
-        twice = {entry.fact for entry in whole if sum(each.fact is entry.fact for each in whole) > 1}
-        for entry in whole:
+        twice = {entry.fact for entry in entries if sum(each.fact is entry.fact for each in entries) > 1}
+        for entry in entries:
             if entry.turn is None or entry.session is None or entry.fact in twice:
                 continue
             if entry.session.session_id not in item.source_session_ids:
@@ -100,30 +101,29 @@ class Audit:
                     f"{', '.join(item.source_turn_ids) or 'no turn'}"
                 )
 
-    def _names(self, item: pb.MemoryItem, whole: list[Entry]) -> None:
+    def _check_people(self, item: pb.MemoryItem, entries: list[Entry]) -> None:
         """Raise BrokenError for a name in an item of a person who took no part, or who is not the turn's speaker."""
-        sessions = [entry.session for entry in whole if entry.session is not None]
-        if not sessions or len(sessions) != len(whole):
+        sessions = [entry.session for entry in entries if entry.session is not None]
+        if not sessions or len(sessions) != len(entries):
             return
         shown = {name for name in self._people if name in item.text}
         present = {p.display_name for session in sessions for p in session.participants}
-        known_names = {*present, *(name for name in shown if any(name in t.fact.statement for t in whole))}
+        known_names = {*present, *(name for name in shown if any(name in entry.fact.statement for entry in entries))}
         if strange := shown - known_names:
             raise BrokenError(
                 f"the item {item.text[:60]!r} names {min(strange)}, a name of no participant of its session"
             )
-        (first, *more), turn = whole, whole[0].turn
-        if more or turn is None or first.session is None:
+        turn, session = entries[0].turn, entries[0].session
+        if len(entries) != 1 or turn is None or session is None:
             return
-        speaker = next(p.display_name for p in first.session.participants if p.participant_id == turn.speaker_id)
+        speaker = next(p.display_name for p in session.participants if p.participant_id == turn.speaker_id)
         if turn.speaker_id in item.text and speaker not in shown:
             raise BrokenError(f"the item {item.text[:60]!r} names {speaker} by the id {turn.speaker_id!r}")
-        if not shown:
-            return
-        if speaker not in shown:
+        if shown and speaker not in shown:
             raise BrokenError(f"the item {item.text[:60]!r} names {min(shown)}, and the speaker is {speaker}")
 
-    def _time(self, item: pb.MemoryItem) -> None:
+    def _check_time(self, item: pb.MemoryItem) -> None:
+        """Raise BrokenError for a time that is malformed, or lies outside the session or event of the item's text."""
         what = f"the item {item.text[:60]!r}"
         for name in ("time", "valid_from", "valid_until"):
             reported = getattr(item, name)
@@ -131,10 +131,10 @@ class Audit:
                 raise BrokenError(f"{what}: {name} is {reported!r}, expected an RFC 3339 time with offset or a date")
         if item.valid_from and item.valid_until and _day_of(item.valid_until) < _day_of(item.valid_from):
             raise BrokenError(f"{what}: valid_until ({item.valid_until}) is before valid_from ({item.valid_from})")
-        held = self._held(item)
-        if not item.time or item.derived or not held or len({_source(entry) for entry in held}) > 1:
+        entries = self._entries_in(item)
+        if not item.time or item.derived or not entries or len({_source(entry) for entry in entries}) > 1:
             return
-        first, last = _span(held[0])
+        first, last = _span(entries[0])
         if len(item.time) == _DATE_CHARS:
             shown = date.fromisoformat(item.time)
             dates = [each.date() for at in (first, last) for each in (at, at.astimezone(UTC))]

@@ -22,10 +22,10 @@ from memarena.conformance.life_audit import Audit
 from memarena.conformance.scripted_models import ReaderScript, default_models
 from memarena.conformance.wire import SERVICE, RefusedError
 
-_PATIENCE = 20
+_TIMEOUT_FACTOR = 20
 """Factor on the usual timeout of a call, for Ingest of a day of thousands of turns."""
-_WHOLE = 200
-"""Least number of items from which a memory that returns as many to three questions is taken to return all always."""
+_EVERYTHING_ITEMS = 200
+"""A memory that returns the same number of items, at least this many, to three questions is not asked further."""
 _NEIGHBOURS = ("N1", "n10", "n_1", "N", "n.1")
 _PATTERNS = ("n%", "n_", "n*", "n?", "n.", "n")
 """Suffixes of namespaces that are patterns of others in some query language, and the common prefix of all ("n")."""
@@ -83,7 +83,7 @@ class Lived:
     audit: Audit
     neighbours: list[Neighbour] = field(default_factory=list)
     to_reset: list[Neighbour] = field(default_factory=list)
-    at_once: dict[int, bool] = field(default_factory=dict)
+    returned_same_day: dict[int, bool] = field(default_factory=dict)
     """By index of an entry that was asked for right after its day: whether it was returned."""
     returned: dict[int, Items] = field(default_factory=dict)
     """By index of an entry, the items returned for it after all days were ingested."""
@@ -99,10 +99,10 @@ class Lived:
     def feed(self) -> None:
         """Ingest every day, and ask for one of its entries with the next call."""
         self.ns.asked_at = self.life.asked_at
-        patience_s = self.backend.wire.timeout_s * _PATIENCE
+        timeout_s = self.backend.wire.timeout_s * _TIMEOUT_FACTOR
         for number, frames in enumerate(self.life.days):
             day = frames[0].header.day_index
-            if self.ns.commit(frames, patience_s).replayed:
+            if self.ns.commit(frames, timeout_s).replayed:
                 raise BrokenError(
                     f"day {day} of a life, batch {frames[0].header.batch_id!r}, counts as replayed; the one before "
                     f"was {self.life.days[number - 1][0].header.batch_id!r}"
@@ -111,9 +111,9 @@ class Lived:
             if entries:
                 # The last entry of the day.
                 index = self.life.entries.index(entries[-1])
-                self.at_once[index] = self.hit(entries[-1], self.ask(entries[-1]))
+                self.returned_same_day[index] = self.contains(entries[-1], self.ask(entries[-1]))
 
-    def near(self) -> None:
+    def ingest_neighbours(self) -> None:
         """Ingest the neighbour namespaces, with ids of batches, sessions and people that the life has too."""
         ids, common, person = self.life.session_ids, self.life.common, self.life.people[0].participant_id
         stem = self.ns.namespace.removesuffix("n1")
@@ -135,18 +135,18 @@ class Lived:
             (self.to_reset if name in _PATTERNS else self.neighbours).append(Neighbour(ns, facts, common))
 
     @cached_property
-    def own(self) -> dict[str, set[str]]:
+    def unique_words(self) -> dict[str, set[str]]:
         """By namespace, the words that it alone holds."""
-        own = {each.ns.namespace: {fact.value.lower() for fact in each.facts} for each in self.neighbours}
+        words = {each.ns.namespace: {fact.value.lower() for fact in each.facts} for each in self.neighbours}
         values, owner = {entry.fact.value.lower() for entry in self.life.entries}, self.life.people[0]
-        return {**own, self.ns.namespace: values | words_of(owner.display_name)}
+        return {**words, self.ns.namespace: values | words_of(owner.display_name)}
 
     # ---------------------------------------------------------------- asking
 
     def questions(self) -> list[tuple[NamespaceFixture, str]]:
         """Return for each namespace a question for much that it holds; for a diagnostic, for the neighbours alone."""
-        asked = [(each.ns, each.question) for each in self.neighbours]
-        return asked if self.backend.diagnostic else [*asked, (self.ns, self.life.common)]
+        questions = [(each.ns, each.question) for each in self.neighbours]
+        return questions if self.backend.diagnostic else [*questions, (self.ns, self.life.common)]
 
     def can_ask(self, entry: Entry) -> bool:
         """Whether an entry can be asked for: of a diagnostic only if it has a session, which names its evidence."""
@@ -169,17 +169,17 @@ class Lived:
         """Whether the items contain the entry, or those for its text and its adjacent turns, which a memory may store
         together. A text that is returned for a word at its start is expected for one at its end, too.
         """
-        if self.hit(entry, items):
+        if self.contains(entry, items):
             return True
         if entry.group.endswith("words"):
-            return not self.hit(entry, self.ask(entry, f"{entry.fact.value}?"))
+            return not self.contains(entry, self.ask(entry, f"{entry.fact.value}?"))
         texts = [entry.fact.statement]
         if entry.session is not None and entry.turn is not None:
-            at = list(entry.session.turns).index(entry.turn)
-            texts = [turn.text for turn in entry.session.turns[max(at - 1, 0) : at + 2]]
-        return self.hit(entry, self.ask(entry, "\n".join(text[:_ASKED_CHARS] for text in texts)))
+            index = list(entry.session.turns).index(entry.turn)
+            texts = [turn.text for turn in entry.session.turns[max(index - 1, 0) : index + 2]]
+        return self.contains(entry, self.ask(entry, "\n".join(text[:_ASKED_CHARS] for text in texts)))
 
-    def hit(self, entry: Entry, items: Items) -> bool:
+    def contains(self, entry: Entry, items: Items) -> bool:
         """Whether the items contain the entry's statement, or, for a text of maximum length, the word at its end."""
         if entry.group.startswith("the end of"):
             return mentions(items, Fact("", "", entry.fact.question.rstrip("?")))
@@ -199,16 +199,17 @@ class Lived:
         (up to ``LifeSize.asked``) until ``seconds`` have passed.
         """
         end, returned, groups = time.monotonic() + seconds, dict[int, Items](), Counter[str]()
-        whole: Items = ()
+        items: Items = ()
         for index in self.order():
             entry = self.life.entries[index]
             groups[entry.group] += 1
             if groups[entry.group] > (self.backend.life_size.asked if time.monotonic() < end else 1):
                 continue
-            if len(returned) == 3 and len(whole) >= _WHOLE and {*map(len, returned.values())} == {len(whole)}:
-                returned.update((each, whole) for each in self.order() if each not in returned)
+            sizes = {*map(len, returned.values())}
+            if len(returned) == 3 and sizes == {len(items)} and len(items) >= _EVERYTHING_ITEMS:
+                returned.update((other, items) for other in self.order() if other not in returned)
                 break
-            whole = returned[index] = self.ask(entry)
+            items = returned[index] = self.ask(entry)
         return returned
 
     def order(self) -> list[int]:
@@ -224,9 +225,9 @@ class Lived:
     def answer(self, ns: NamespaceFixture, request: pb.SearchRequest) -> tuple[Items, str]:
         """Return the items that Answer retrieved, and its prompts in lower case. The reply must be the reader's."""
         script = ReaderScript(pieces=[f"{self.backend.words.next()} " for _ in range(8)])
-        asked = ns.answer_request(request.text)
-        asked.search.CopyFrom(request)
-        received = ns.answer(asked, script, default_models(_WINDOW_TOKENS))
+        answer_request = ns.answer_request(request.text)
+        answer_request.search.CopyFrom(request)
+        received = ns.answer(answer_request, script, default_models(_WINDOW_TOKENS))
         completed = completion(received, "a question of a life")
         if self.backend.has(pb.CAPABILITY_OWN_MODEL):
             return received.events[0].retrieved.items, ""
@@ -249,7 +250,7 @@ def lived(backend: BackendUnderTest) -> Lived:
     pulse.start()
     try:
         made.feed()
-        made.near()
+        made.ingest_neighbours()
         made.returned = made.ask_all(backend.life_s)
     finally:
         pulse.stop()

@@ -46,12 +46,12 @@ def _fed(backend: BackendUnderTest) -> Lived:
 def everything(backend: BackendUnderTest) -> None:
     """Months of a life are ingested, and everything that was ingested is returned by its own words."""
     life = lived(backend)
-    for index, at_once in life.at_once.items():
+    for index, was_returned in life.returned_same_day.items():
         each = life.life.entries[index]
-        if at_once or each.group == TWICE:  # which is whole with its second day alone
+        if was_returned or each.group == TWICE:  # which is whole with its second day alone
             continue
         items = life.returned[index] if index in life.returned else life.ask(each)
-        if life.hit(each, items):
+        if life.contains(each, items):
             raise BrokenError(
                 f"{quoted(each.fact)} of day {each.day} was not returned right after its day, and is now: "
                 "work on a day was left for later"
@@ -231,9 +231,9 @@ def at_once(backend: BackendUnderTest) -> None:
 def _expect_own(life: Lived, ns: NamespaceFixture, items: Items, prompt: str, when: str) -> None:
     """Items and prompt hold something of their namespace, and nothing of another."""
     prompted, shown = words_of(prompt), words_of(" ".join(item.text for item in items))
-    if ns is not life.ns and not life.own[ns.namespace] & shown:
+    if ns is not life.ns and not life.unique_words[ns.namespace] & shown:
         raise BrokenError(f"asked {when} for all that it holds, {ns.namespace} returns nothing of it")
-    for other, values in life.own.items():
+    for other, values in life.unique_words.items():
         if other != ns.namespace and (leaked := values & (prompted | shown)):
             where = "the prompt" if leaked & prompted else "an item"
             raise BrokenError(f"asked {when}, {where} of {ns.namespace} holds {min(leaked)!r} of {other}")

@@ -17,7 +17,7 @@ from memarena.judging.typed_value.commitment import Wording, commits
 from memarena.judging.typed_value.masking import Mask
 from memarena.judging.typed_value.question import OpenQuestion, Version, describe
 from memarena.judging.typed_value.segments import VALUES, joined, phrases, segment_of, words_of
-from memarena.judging.typed_value.stretches import has_predicate, is_answered_elsewhere, names_another, names_more
+from memarena.judging.typed_value.stretches import has_predicate, is_answered_elsewhere, names_more, names_other_person
 
 _EDIT = re.compile(
     r"(?<!\S)(?:"
@@ -156,7 +156,7 @@ def _is_answered_otherwise(statement: Statement) -> bool:
 def _gives_asked_person_another_value(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
     """Whether the answer gives the asked person another value, in a separate segment."""
     stretch = segment_of(statement.tokens, claim.at)
-    alone = not names_another(question, statement, stretch)
+    alone = not names_other_person(question, statement, stretch)
     return any(
         c.holder is Holder.ASKED
         and not _is_elsewhere(question, c)

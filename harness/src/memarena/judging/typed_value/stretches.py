@@ -1,6 +1,8 @@
-"""Decides which stretch of an answer is about what the question asks: by words of the question, people, unknown things.
+"""Decides which stretch of an answer is about what the question asks.
 
-``You see VALUE for your back, whereas the shoulder is a case for RIVAL`` names the value, and answers with another one.
+A stretch is a range of tokens between two boundaries of the answer (segments.py). What tells it are words of the
+question, people who are named, and things that neither question nor evidence has. Asked about the shoulder, ``You see
+VALUE for your back, whereas the shoulder is a case for RIVAL`` names the value, and answers with another one.
 """
 
 from __future__ import annotations
@@ -28,22 +30,27 @@ _ASKER = frozenset(("you", "your", "yours", "yourself"))
 
 
 def is_answered_elsewhere(question: OpenQuestion, statement: Statement, claim: Claim) -> bool:
-    """Whether a claim's stretch is about something else, and another about the question has a rival value."""
+    """Whether a claim's stretch is about something else, and another one answers the question with another value."""
     if question.gold.kind == "counterfactual" or question.record.instance.family is Family.METADATA:
         return False
     claim_stretch = segment_of(statement.tokens, claim.at)
     if _question_words(question, statement, claim_stretch) or not has_predicate(statement, claim_stretch):
         return False
     return any(
-        not rival.denied
-        and (rival.holder in (claim.holder, Holder.ASKED) or (question.own and rival.holder is None))
-        and rival.version is not Version.FORMER
-        and (stretch := segment_of(statement.tokens, rival.at)) != claim_stretch
-        and not _is_in_brackets(statement, stretch)
-        and not names_another(question, statement, stretch)
-        and _question_words(question, statement, stretch)
-        for rival in statement.of(Mask.RIVAL)
-    ) or _names_another_thing(question, statement, claim_stretch)
+        _answers(question, statement, rival, claim) for rival in statement.of(Mask.RIVAL)
+    ) or _has_unknown_noun_elsewhere(question, statement, claim_stretch)
+
+
+def _answers(question: OpenQuestion, statement: Statement, rival: Claim, claim: Claim) -> bool:
+    """Whether a rival value, in another stretch than the claim's, is stated as the answer to the question."""
+    if rival.denied or rival.version is Version.FORMER:
+        return False
+    if rival.holder not in (claim.holder, Holder.ASKED) and not (question.own and rival.holder is None):
+        return False  # it is another person's value
+    stretch = segment_of(statement.tokens, rival.at)
+    if stretch == segment_of(statement.tokens, claim.at) or _is_in_brackets(statement, stretch):
+        return False
+    return not names_other_person(question, statement, stretch) and bool(_question_words(question, statement, stretch))
 
 
 def _is_in_brackets(statement: Statement, stretch: tuple[int, int]) -> bool:
@@ -59,14 +66,14 @@ def names_more(question: OpenQuestion, statement: Statement, claim: Claim, other
     return more > less
 
 
-def names_another(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> bool:
-    """Whether a stretch names a person whom the question does not ask about, as owner or otherwise."""
+def names_other_person(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> bool:
+    """Whether a stretch names a person whom the question does not ask about."""
     tokens = statement.tokens[slice(*stretch)]
     return any(t.mask is Mask.OTHER or t.word == "'s" or (t.word in _ASKER and not question.own) for t in tokens)
 
 
 def has_predicate(statement: Statement, stretch: tuple[int, int]) -> bool:
-    """Whether a stretch says something about its value, and is more than the value."""
+    """Whether a stretch has words other than its value and words that say nothing of it (:data:`_BARE`)."""
     return any(t.word not in _BARE for t in _plain_tokens(statement, stretch))
 
 
@@ -79,15 +86,18 @@ def _plain_tokens(statement: Statement, stretch: tuple[int, int]) -> list[Token]
     return [t for t in statement.tokens[slice(*stretch)] if t.mask is None and t.word[:1].isalnum()]
 
 
-def _names_another_thing(question: OpenQuestion, statement: Statement, own: tuple[int, int]) -> bool:
-    """Whether a thing is asked for and another stretch with words of the question has an unknown thing."""
+def _has_unknown_noun_elsewhere(question: OpenQuestion, statement: Statement, claim_stretch: tuple[int, int]) -> bool:
+    """Whether a thing is asked for, and another stretch with words of the question names an unknown one."""
     if not all(isinstance(value, TermValue) for value in question.required):
         return False
-    stretches = {segment_of(statement.tokens, n) for n, t in enumerate(statement.tokens) if t.mask is None} - {own}
-    return any(_question_words(question, statement, s) and _names_a_thing(question, statement, s) for s in stretches)
+    stretches = {segment_of(statement.tokens, n) for n, t in enumerate(statement.tokens) if t.mask is None}
+    return any(
+        _question_words(question, statement, stretch) and _has_unknown_noun(question, statement, stretch)
+        for stretch in stretches - {claim_stretch}
+    )
 
 
-def _names_a_thing(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> bool:
+def _has_unknown_noun(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> bool:
     """Whether an article or copula precedes a word that neither question nor evidence has: ``the tin globe``."""
     low, high = stretch
     known_stems = question.question_words | question.evidence_words
