@@ -113,8 +113,8 @@ def restart(backend: BackendUnderTest) -> None:
     what = "Search of a namespace of three days that was reset before SIGKILL"
     gone.refuse(gone.question("What?", as_of_day=0), "NOT_FOUND", what)
     ns.expect_visible(fact)
-    cut.expect_visible(earlier)
     expect_whole_or_none(cut, *sent, " and then by SIGKILL")
+    cut.expect_visible(earlier)  # only now is it known which day is the last one
     ns.expect_hidden(half, "the stream that it came in was cut off by SIGKILL")
     ns.expect_hidden(refused, "its day was refused as DATA_LOSS before SIGKILL")
     ns.replay(first, "a replay after a restart")

@@ -77,7 +77,7 @@ def everything(backend: BackendUnderTest) -> None:
                 groups[kind].append(hit)
     hits = [hit for each in groups.values() for hit in each]
     lost, missed = _lost(groups), len(hits) - sum(hits)
-    counted = ", ".join(f"{kind} ({sum(groups[kind])} of {len(groups[kind])} returned)" for kind in lost[:8])
+    counted = ", ".join(f"{kind} ({sum(groups[kind])} of {len(groups[kind])} returned)" for kind in lost[:12])
     if missed > len(hits) / 2:
         raise BrokenError(f"of {len(hits)} things {missed} are not returned by their own words: {counted}")
     if lost:
