@@ -15,7 +15,7 @@ from memarena.conformance import Patience, Settings, SuiteResult, all_checks, ru
 from tests.conformance.broken import BROKEN
 from tests.conformance.broken_retrieval import RankedMemory
 from tests.conformance.sound import Parts, Served
-from tests.conformance.test_lives import SMALL
+from tests.conformance.test_lives import SEED, SMALL
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "defects.toml").read_text(encoding="utf-8"))
 IN_PROCESS = [name for name, row in TABLE.items() if not row.get("process")]
@@ -47,6 +47,7 @@ def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResu
             start_s=0.5,
             patience=patience,
             life_size=replace(SMALL, **row.get("life", {})),
+            seed=SEED,
         )
         named = {*row.get("fails", CHOSEN), *row.get("may_fail", ())}
         only = [check.check_id for check in all_checks() if check.check_id not in CHOSEN - named]

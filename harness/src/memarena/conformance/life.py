@@ -56,7 +56,8 @@ class Entry:
     @property
     def kinds(self) -> list[str]:
         """Return the group, and the other kinds that it belongs to."""
-        if self.session is None or self.turn is None:
+        alone = self.group == TWICE or self.group.endswith(_WORDS)  # may be returned without their session
+        if self.session is None or self.turn is None or alone:
             return [self.group]
         roles = {p.participant_id: pb.ParticipantRole.Name(p.role) for p in self.session.participants}
         named = "a place" if self.session.place else "a group" if self.session.group else "neither place nor group"

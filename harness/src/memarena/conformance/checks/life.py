@@ -76,7 +76,8 @@ def everything(backend: BackendUnderTest) -> None:
             for kind in doubted:
                 groups[kind].append(hit)
     hits = [hit for each in groups.values() for hit in each]
-    lost, missed = _lost(groups), len(hits) - sum(hits)
+    missed = len(hits) - sum(hits)
+    lost = sorted(_lost(groups), key=lambda kind: sum(groups[kind]) - len(groups[kind]))
     counted = ", ".join(f"{kind} ({sum(groups[kind])} of {len(groups[kind])} returned)" for kind in lost[:12])
     if missed > len(hits) / 2:
         raise BrokenError(f"of {len(hits)} things {missed} are not returned by their own words: {counted}")
