@@ -127,7 +127,7 @@ class FailedAnswersLock(Servicer):
                 raise CallError(grpc.StatusCode.ABORTED, "another call on the namespace is pending")
             return whole(header, rest, call)
 
-        engine.ingest = ingest  # type: ignore[method-assign]
+        vars(engine)["ingest"] = ingest
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         try:

@@ -170,11 +170,11 @@ def test_names_and_frames_that_make_a_gold_ambiguous_are_listed_by_line(pack: Pa
 def test_names_that_a_second_reader_accepted_are_counted_and_stay_true(pack: Path, run: Run) -> None:
     """Without their line they are to be read again; a line without such a name is a fault."""
     read = "questions/names-read.txt"
-    counts = re.compile(r"another 1: (\d+) faults, (\d+) to read, (\d+) read\n$")
+    accepted = sum(not line.startswith("#") for line in (pack / read).read_text().splitlines())
+    assert accepted > 50
     code, out, _ = run("pack", "check", pack)
-    faults, to_read, accepted = map(int, counts.search(out).groups())  # type: ignore[union-attr]
-    assert (code, faults, to_read) == (0, 0, 0)
-    assert accepted == sum(not line.startswith("#") for line in (pack / read).read_text().splitlines()) > 50
+    assert code == 0
+    assert out.endswith(f"another 1: 0 faults, 0 to read, {accepted} read\n")
     swap(pack, read, "pet_name | parrot | pet parrot", "pet_name | parrot | grey parrot")
     code, out, _ = run("pack", "check", pack)
     assert (code, f"{accepted} read") == (1, out.rstrip().rpartition(", ")[2])
@@ -186,7 +186,7 @@ def test_names_that_a_second_reader_accepted_are_counted_and_stay_true(pack: Pat
     assert (code, err.count("\n")) == (2, 1)
     assert "price | the used camera | the second-hand camera: what it was checked against is expected" in err
     (pack / read).unlink()
-    assert counts.search(run("pack", "check", pack)[1]).groups() == ("0", str(accepted), "0")  # type: ignore[union-attr]
+    assert run("pack", "check", pack)[1].endswith(f"another 1: 0 faults, {accepted} to read, 0 read\n")
 
 
 def test_a_world_records_its_pack(pack: Path, tmp_path: Path, tiny_world: Path) -> None:

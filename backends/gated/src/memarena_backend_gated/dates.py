@@ -48,11 +48,9 @@ def _read(parts: dict[str, str], today: date) -> date:
 def _in_month(parts: dict[str, str], today: date) -> date:
     if "only_day" in parts:
         candidate = today.replace(day=int(parts["only_day"]))
-        return (
-            candidate
-            if candidate >= today
-            else (candidate.replace(day=1) + timedelta(days=32)).replace(day=candidate.day)
-        )
+        if candidate >= today:
+            return candidate
+        return (candidate.replace(day=1) + timedelta(days=32)).replace(day=candidate.day)
     month, day = _MONTHS.index(parts["month"][:3]) + 1, int(parts["day"])
     if "year" in parts:
         return date(int(parts["year"]), month, day)

@@ -88,8 +88,8 @@ def best_of(report: ReportInput) -> BestRow | None:
 
     None if no row has asked a question.
     """
-    asked = [row for _, group in brief_groups([report]) for row in group if row.scores.counts.asked]
-    rows = [row for row in asked if not row.scores.diagnostic] or asked
+    measured = [row for _, group in brief_groups([report]) for row in group if row.scores.counts.asked]
+    rows = [row for row in measured if not row.scores.diagnostic] or measured
     if not rows:
         return None
     best = max(rows, key=lambda row: (row.answerable.value or 0.0 if row.answerable else 0.0, row.right.value or 0.0))

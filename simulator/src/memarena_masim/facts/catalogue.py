@@ -304,9 +304,6 @@ def _taking_up(bank: Bank, rows: Mapping[str, Any], kinds: Sequence[str]) -> dic
         if key not in kinds:
             raise MasimError(f"facts/reactions.toml: {key!r} is no section of details, sensitive or community.toml")
         row, where = rows[key], f"facts/reactions.toml: {key}"
-        for field in ("topic", "heard", "noted"):
-            if not row.get(field):
-                raise MasimError(f"{where}: {field} is missing")
         heard, noted = ([line.replace("$topic", row["topic"]) for line in row[part]] for part in ("heard", "noted"))
         for line in heard:
             bank.add(f"heard.{key}.own", in_person(line, "you"), where)

@@ -282,7 +282,7 @@ class Turn:
         if self.who.assistant:
             self.frame("pa.invited.first" if first else "pa.invited")
             return
-        kind, person = kind_of(statement, catalogue(self._talk.library.pack)), statement.frame.split(".")[2]
+        kind, person = kind_of(statement, catalogue(self._talk.library.pack)), statement.frame_parts.person
         about_item = kind in catalogue(self._talk.library.pack).attributes
         question = self._fact(f"invite.{kind}.{person}" if about_item else f"invite.{kind}", statement)
         self.frame("invited.first" if first else "invited" if self._scene is None else "invited.shift", q=question)
@@ -294,7 +294,7 @@ class Turn:
         text = self._fact(statement.frame, statement)
         if self._invited is not statement and not _LED_UP.match(text):
             like = alike(self._talk, self._talk.stated, statement)
-            happened = statement.frame.split(".")[1] == "happening"
+            happened = statement.frame_parts.attribute == "happening"
             lead = "link" if not like else "share.happening" if happened else "share"
             text = f"{self._framed(lead)} {_LEAD_IN.sub('', text)}"
         self.say(text)
@@ -316,7 +316,7 @@ class Turn:
     def _react_to(self, statement: Statement) -> None:
         """React to a fact without its value, and to the wish that went with it."""
         listed = catalogue(self._talk.library.pack)
-        form, attribute, person = statement.frame.split(".")
+        form, attribute, person = statement.frame_parts
         slots = dict(statement.slots)
         rule = opinion_rule(statement, listed)
         kind = "tie" if attribute in ("friends", "not_friends") else kind_of(statement, listed)

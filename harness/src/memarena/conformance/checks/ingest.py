@@ -211,8 +211,9 @@ def expect_whole_or_none(
         backend.retried(partial(backend.search, ns.question("Anything?", as_of_day=ns.last_day + 1)))
     except RefusedError as error:
         shown = error.code != "FAILED_PRECONDITION"
-    for fact in facts if since and not shown else ():
-        ns.expect_hidden(fact, f"Search as of {what} is refused")
+    if since and not shown:
+        for fact in facts:
+            ns.expect_hidden(fact, f"Search as of {what} is refused")
     if not ns.commit(whole).replayed and shown:
         raise BrokenError(f"Search as of {what} works, and the batch is not known")
     ns.expect_visible(*facts)

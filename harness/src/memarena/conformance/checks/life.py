@@ -206,10 +206,10 @@ def at_once(backend: BackendUnderTest) -> None:
     life = _fed(backend)
     answers = requirements.our_reader(backend) is None
     stable = requirements.stable_search(backend) is None
-    asked = life.questions()
-    alone = {ns.namespace: _asked(life, ns, question, answers=answers) for ns, question in asked}
+    questions = life.questions()
+    alone = {ns.namespace: _asked(life, ns, question, answers=answers) for ns, question in questions}
 
-    for ns, _ in asked:
+    for ns, _ in questions:
         _expect_own(life, ns, *alone[ns.namespace], "alone")
 
     def asks(ns: NamespaceFixture, question: str) -> None:
@@ -223,8 +223,8 @@ def at_once(backend: BackendUnderTest) -> None:
                 raise BrokenError(f"asked at the same time, the prompt of {ns.namespace} is another one than alone")
 
     _several(life)
-    with ThreadPoolExecutor(2 * len(asked)) as pool:  # each namespace twice
-        begun = [pool.submit(asks, *each) for each in asked * 2]
+    with ThreadPoolExecutor(2 * len(questions)) as pool:  # each namespace twice
+        begun = [pool.submit(asks, *each) for each in questions * 2]
         for done in begun:
             done.result()
 
@@ -365,11 +365,11 @@ def again(backend: BackendUnderTest) -> None:
     """After SIGKILL, replays of days, and the Reset of a neighbour, everything is returned as before."""
     life = _fed(backend)
     gone = life.to_reset
-    asked = life.questions()
-    before = [ns.search(question).items for ns, question in asked]
+    questions = life.questions()
+    before = [ns.search(question).items for ns, question in questions]
 
     def as_before(when: str) -> None:
-        for (ns, question), items in zip(asked, before, strict=True):
+        for (ns, question), items in zip(questions, before, strict=True):
             what = f"{question!r} in {ns.namespace}, {when},"
             _same(what, items, ns.search(question, what=what).items)
 
@@ -386,7 +386,7 @@ def again(backend: BackendUnderTest) -> None:
             return
         life.lost, life.since = "", f", {since},"
     returned = life.ask_all(backend.life_s)
-    for ns, question in asked:
+    for ns, question in questions:
         _expect_own(life, ns, ns.search(question, what=f"a question, {since},").items, "", since)
     _same_answers(life, returned, since)
     as_before(since)
