@@ -57,6 +57,7 @@ class _Heard:
 
 
 _NOTHING: Counter[tuple[str, int]] = Counter()
+_HEARD_NOTHING = _Heard()
 
 
 @dataclass(slots=True)
@@ -124,17 +125,23 @@ class Courses:
         self, stream: Stream, keys: Sequence[str], people: Sequence[str], beats: int, topic: str = ""
     ) -> str:
         """Draw one of the scenes ``keys`` whose half up to ``beats`` the people met least, if possible of ``topic``."""
-        met = {key: self._met(key, beats, people) for key in keys}
+        counts = self._counts(people)
+        met = {key: sum(halves[key, beats] for halves in counts) for key in keys}
         fewest = min(met.values())
         least = [key for key in keys if met[key] == fewest]
         return stream.pick([key for key in least if key.split(".")[0] == topic] or least)
 
     def _met(self, scene: str, beats: int, people: Sequence[str]) -> int:
         """Return how often the people met the half of a scene up to ``beats``: the sum over people, today included."""
-        return sum(
-            self._heard_by(person).halves[scene, beats] + self._halves_today.get(person, _NOTHING)[scene, beats]
+        return sum(halves[scene, beats] for halves in self._counts(people))
+
+    def _counts(self, people: Sequence[str]) -> list[Counter[tuple[str, int]]]:
+        """Return how often people met each half of a scene: two counters for each person, before today and today."""
+        return [
+            halves
             for person in people
-        )
+            for halves in (self._heard_by(person).halves, self._halves_today.get(person, _NOTHING))
+        ]
 
     def telling(self, thread: Thread, narrator: str, listeners: Sequence[str], scene: Scene, first_beat: int) -> Thread:
         """Return ``thread`` with ``scene`` from ``first_beat`` on and its names; count it as met today."""
@@ -181,7 +188,7 @@ class Courses:
         return {name for name, where in names.items() if any(teller == narrator for teller, _ in where)}
 
     def _heard_by(self, person: str) -> _Heard:
-        return self._heard.get(person, _Heard())
+        return self._heard.get(person, _HEARD_NOTHING)
 
     def _fitting(self, scenes: Sequence[Scene], narrator: str, listeners: Sequence[str]) -> list[Scene]:
         """Return the scenes that are new to the listeners and that no one present knows from another narrator.
@@ -190,15 +197,16 @@ class Courses:
         """
         heard_by_people = [self._heard_by(person) for person in (narrator, *listeners)]
         others = set[str]().union(*(heard.told_by_others(narrator) for heard in heard_by_people))
+        known_to_listeners = [heard.names for heard in heard_by_people[1:]]
         return [
             scene
             for scene in scenes
             if scene.key not in others
             and self._new(scene.key, narrator, listeners)
             and not any(
-                self._heard_by(listener).names.get(name, set()) - {(narrator, scene.key)}
-                for listener in listeners
+                names.get(name, set()) - {(narrator, scene.key)}
                 for _, name in self._known_names(narrator, scene.key) or ()
+                for names in known_to_listeners
             )
         ]
 
