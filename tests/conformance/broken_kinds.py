@@ -464,6 +464,15 @@ class FirstThousandWords(SoundMemory):
         return [item for item in returned if wanted & words_of(" ".join(item.text.split()[:1_000]))]
 
 
+class ReportsWhatItCuts(FirstThousandWords):
+    """Searches a text up to its thousandth word, and reports it with the day: no breach."""
+
+    def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
+        texts = [turn.text for session in day.sessions for turn in session.turns]
+        cut = sum(len(text.split()) > 1_000 for text in texts)
+        return [*super().commit_day(namespace, day, call), *([Notice("index_cut", count=cut)] if cut else ())]
+
+
 class NumbersByTheirBeginning(SoundMemory):
     def describe(self) -> Description:
         return replace(super().describe(), options=(OptionSpec("depth", "A number.", "1"),))

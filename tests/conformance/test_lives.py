@@ -9,6 +9,7 @@ import pytest
 from memarena.conformance import LifeSize, Patience, Settings, SuiteResult, run_suite
 
 from tests.conformance.broken_kinds import BREACHES as OF_KINDS
+from tests.conformance.broken_kinds import ReportsWhatItCuts
 from tests.conformance.broken_lives import BREACHES as OF_LIVES
 from tests.conformance.broken_retrieval import RankedMemory
 from tests.conformance.sound import Parts, Served
@@ -46,6 +47,11 @@ def test_a_sound_backend_passes(memory: type[RankedMemory] | None, tmp_path: Pat
     parts = Parts() if memory is None else Parts(memory=memory)
     result = lived(parts, tmp_path, *CHECKS, "sec.log")
     assert [(each.check.check_id, each.message) for each in result.results if each.status != "passed"] == []
+
+
+def test_a_memory_may_index_the_beginning_of_a_text_if_it_reports_so(tmp_path: Path) -> None:
+    result = lived(Parts(memory=ReportsWhatItCuts), tmp_path, "life.ingested", size=NEEDS["a thousand words"])
+    assert [(each.status, each.message) for each in result.results if each.check.chapter == "life"] == [("passed", "")]
 
 
 @pytest.mark.parametrize("kind", BREACHES)

@@ -55,9 +55,8 @@ class Entry:
 
     @property
     def kinds(self) -> list[str]:
-        """Return the group, and the other kinds that it belongs to."""
-        alone = self.group == TWICE or self.group.endswith(_WORDS)  # may be returned without their session
-        if self.session is None or self.turn is None or alone:
+        """Return the group, and the other kinds that it belongs to, unless it may be returned without its session."""
+        if self.session is None or self.turn is None or self.group == TWICE or self.group.endswith(_WORDS):
             return [self.group]
         roles = {p.participant_id: pb.ParticipantRole.Name(p.role) for p in self.session.participants}
         named = "a place" if self.session.place else "a group" if self.session.group else "neither place nor group"

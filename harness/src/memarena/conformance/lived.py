@@ -83,6 +83,8 @@ class Lived:
     audit: Audit
     neighbours: list[Neighbour] = field(default_factory=list)
     to_reset: list[Neighbour] = field(default_factory=list)
+    codes: dict[int, set[str]] = field(default_factory=dict)
+    """Codes of the notices that each day was committed with."""
     returned_same_day: dict[int, bool] = field(default_factory=dict)
     """By index of an entry that was asked for right after its day: whether it was returned."""
     returned: dict[int, Items] = field(default_factory=dict)
@@ -102,11 +104,12 @@ class Lived:
         timeout_s = self.backend.wire.timeout_s * _TIMEOUT_FACTOR
         for number, frames in enumerate(self.life.days):
             day = frames[0].header.day_index
-            if self.ns.commit(frames, timeout_s).replayed:
+            if (committed := self.ns.commit(frames, timeout_s)).replayed:
                 raise BrokenError(
                     f"day {day} of a life, batch {frames[0].header.batch_id!r}, counts as replayed; the one before "
                     f"was {self.life.days[number - 1][0].header.batch_id!r}"
                 )
+            self.codes[day] = {notice.code for notice in committed.notices}
             entries = [e for e in self.life.entries if e.day == day and e.group != "long" and self.can_ask(e)]
             if entries:
                 # The last entry of the day.
@@ -167,12 +170,15 @@ class Lived:
 
     def returns(self, entry: Entry, items: Items) -> bool:
         """Whether the items contain the entry, or those for its text and its adjacent turns, which a memory may store
-        together. A text that is returned for a word at its start is expected for one at its end, too.
+        together. A text that is returned for a word at its start is expected for one at its end, unless a notice of
+        its day has a code that no other day has: the memory reports that it indexed the beginning alone.
         """
         if self.contains(entry, items):
             return True
         if entry.group.endswith("words"):
-            return not self.contains(entry, self.ask(entry, f"{entry.fact.value}?"))
+            others = set[str]().union(*(codes for day, codes in self.codes.items() if day != entry.day))
+            cut = self.codes[entry.day] - others
+            return bool(cut) or not self.contains(entry, self.ask(entry, f"{entry.fact.value}?"))
         texts = [entry.fact.statement]
         if entry.session is not None and entry.turn is not None:
             index = list(entry.session.turns).index(entry.turn)
