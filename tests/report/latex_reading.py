@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 _TOKEN = re.compile(r"\\[a-zA-Z]+\*?|\\.|\\\n|%[^\n]*\n|[{}$&#_^~%]|[^\\{}$&#_^~%]+", re.DOTALL)
 KNOWN = {
     "Delta", "H", "P", "S", "alpha", "approx", "begin", "beta", "bottomrule", "c", "caption", "cdot", "centering",
-    "clearpage", "dag", "ddag", "diamond", "documentclass", "else", "emph", "end", "fi", "footnotesize", "frac",
-    "gamma", "ge", "i", "ifdim", "j", "kappa", "label", "ldots", "le", "linewidth", "mabest", "mafit", "midrule",
-    "newcommand", "par", "parbox", "parindent", "pm", "r", "raggedright", "resizebox", "rightarrow", "section",
-    "setlength", "small", "smallskip", "ss", "subsection", "textasciicircum", "textasciigrave", "textasciitilde",
-    "textbackslash", "textbar", "textbf", "textgreater", "textit", "textless", "textquotedbl", "textquotesingle",
-    "texttt", "times", "toprule", "u", "usepackage", "v", "width",
+    "circ", "clearpage", "dag", "ddag", "diamond", "documentclass", "else", "emph", "emptyset", "end", "fi",
+    "footnotesize", "frac", "gamma", "ge", "i", "ifdim", "j", "kappa", "label", "ldots", "le", "linewidth", "mabest",
+    "mafit", "midrule", "newcommand", "oslash", "otimes", "par", "parbox", "parindent", "pm", "r", "raggedright",
+    "resizebox", "rightarrow", "section", "setlength", "small", "smallskip", "ss", "subsection", "textasciicircum",
+    "textasciigrave", "textasciitilde", "textbackslash", "textbar", "textbf", "textgreater", "textit", "textless",
+    "textquotedbl", "textquotesingle", "textreferencemark", "texttt", "times", "toprule", "u", "usepackage", "v",
+    "width",
 }  # fmt: skip
 """Commands that a report may use; all belong to LaTeX, booktabs, graphicx or textcomp."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from memarena.report.document import report_document
 from memarena.report.layout import Cell, Column, Document, Section, section
@@ -58,6 +58,7 @@ def test_any_text_is_escaped_to_valid_ascii(text: str) -> None:
 
 
 @given(st.text(), st.text())
+@example("", "±…◇†‡§¶※⊗◌◷×∅Δ·½≈≤≥→–—“”’‘−κ²αβγ′ß")
 def test_any_cell_and_line_leaves_the_document_valid(cell: str, line: str) -> None:
     table = section("t", [Column("a", cell, align="left"), Column("b")], [[Cell(cell), Cell("1", strong=True)]], [line])
     text = to_latex(Document(line, (table, Section(cell, (line, ""), notes=(cell,)))))
