@@ -465,7 +465,7 @@ class FirstThousandWords(SoundMemory):
 
 
 class ReportsWhatItCuts(FirstThousandWords):
-    """Searches a text up to its thousandth word, and reports it with the day: no breach."""
+    """Indexes the first thousand words of a text, and reports the cut in a notice of the day, which is allowed."""
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
         texts = [turn.text for session in day.sessions for turn in session.turns]

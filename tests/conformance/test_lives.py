@@ -16,7 +16,7 @@ from tests.conformance.sound import Parts, Served
 
 SMALL = LifeSize(days=24, long_turns=110, many=6, per_group=1, text_bytes=2_000)
 SEED = 8
-"""A life as small as SMALL may lack what shows a breach, which the suite's own size has whatever its seed."""
+"""Fixed, since with some seeds a life as small as SMALL has nothing that shows a certain breach."""
 BREACHES = OF_LIVES | OF_KINDS
 NEEDS = {
     "text above 64 KiB": replace(SMALL, text_bytes=70_000),

@@ -84,7 +84,7 @@ class Lived:
     neighbours: list[Neighbour] = field(default_factory=list)
     to_reset: list[Neighbour] = field(default_factory=list)
     codes: dict[int, set[str]] = field(default_factory=dict)
-    """Codes of the notices that each day was committed with."""
+    """By day index, the codes of the notices in the response to the commit of that day."""
     returned_same_day: dict[int, bool] = field(default_factory=dict)
     """By index of an entry that was asked for right after its day: whether it was returned."""
     returned: dict[int, Items] = field(default_factory=dict)
