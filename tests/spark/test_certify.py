@@ -66,7 +66,7 @@ def test_a_run_with_many_faults_is_refused_with_every_reason(uncertifiable: Path
     refusals = refused(uncertifiable, tmp_path)
     assert codes(refusals) == {
         *("diagnostic", "own-model", "failed-question", "warm-cache", "too-few-samples", "conformance")
-    }
+    }, refusals
     reasons = {r.code: r.reason for r in refusals}
     assert "oracle is a diagnostic backend" in reasons["diagnostic"]
     assert "faulty calls models of its own" in reasons["own-model"]

@@ -24,7 +24,7 @@ from memarena_spark.checks.services import check_reach
 from memarena_spark.errors import RefusedError
 from memarena_spark.facts import Unknown
 from memarena_spark.watching.addresses import is_loopback, reach_of
-from memarena_spark.watching.processes import command_of
+from memarena_spark.watching.processes import command_of, executable_of
 from memarena_spark.watching.records import ReaderWatch
 from memarena_spark.watching.watcher import Watched
 
@@ -130,6 +130,47 @@ def test_values_that_cannot_be_read_are_unknown_with_a_reason(monkeypatch: pytes
         process.kill()
         process.wait()
         assert watched(url).unknown == (f"no process listens on port {port}", "no process was seen")
+
+
+def test_the_end_of_a_process_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that ends while it is read, a connection closed by its other end, a listing that missed a process."""
+    with serving() as (process, _, _):
+        child = psutil.Process(process.pid)
+        process.kill()
+        process.wait()
+        with pytest.raises(psutil.NoSuchProcess):
+            executable_of(child)
+
+    with socket.create_server(("127.0.0.1", 0)) as server, ExitStack() as stack:
+        _, port, _ = stack.enter_context(serving(f"connect=127.0.0.1:{server.getsockname()[1]}"))
+        server.accept()[0].close()
+        server.close()
+        assert watched(f"http://127.0.0.1:{port}").unknown == ()
+
+    with serving() as (process, port, _):
+        complete, listings = psutil.net_connections, []
+
+        def incomplete_at_first(kind: str) -> list[object]:
+            connections = complete(kind)
+            listings.append(kind)
+            return [each._replace(pid=None) for each in connections] if len(listings) == 1 else connections
+
+        monkeypatch.setattr(psutil, "net_connections", incomplete_at_first)
+        watch = watched(f"http://127.0.0.1:{port}")
+        assert (watch.unknown, [each.pid for each in watch.processes]) == ((), [process.pid])
+
+
+def test_a_child_that_ends_before_its_program_is_read_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving() as (process, port, _):
+        with monkeypatch.context() as patch:
+            ended = psutil.NoSuchProcess(process.pid)
+            patch.setattr(psutil.Process, "exe", lambda _: (_ for _ in ()).throw(ended))
+            watch = watched(f"http://127.0.0.1:{port}")
+            assert (watch.processes, watch.unknown) == ((), ("no process was seen",))
+        with monkeypatch.context() as patch:
+            patch.setattr(psutil.Process, "exe", lambda _: (_ for _ in ()).throw(psutil.AccessDenied(process.pid)))
+            (listener,) = watched(f"http://127.0.0.1:{port}").processes
+            assert isinstance(listener.executable_sha256, Unknown)
 
 
 def test_where_addresses_are() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +24,12 @@ _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
 _HIDDEN = "(hidden)"
 _WEIGHTS = (".gguf", ".safetensors", ".bin", ".pt", ".pth", ".onnx")
 _MOST_WORDS, _MOST_CHARACTERS = 200, 500
+_LISTINGS, _LISTING_PAUSE_S = 4, 0.05
+"""Connections and processes are listed one after the other, so a process that starts or ends meanwhile has no owner."""
+_CLOSING = frozenset(
+    {psutil.CONN_FIN_WAIT1, psutil.CONN_FIN_WAIT2, psutil.CONN_TIME_WAIT, psutil.CONN_CLOSING, psutil.CONN_LAST_ACK}
+)
+"""States of a connection that its process has closed; without a process it belongs to the kernel alone."""
 
 
 class Link(NamedTuple):
@@ -35,41 +43,53 @@ class Link(NamedTuple):
 
 def listeners(port: int) -> tuple[list[psutil.Process], str]:
     """Return the processes that listen on a port of loopback or of all addresses, and the reason if there are none."""
-    owners = [
-        connection.pid
-        for connection in psutil.net_connections("tcp")
-        if connection.status == psutil.CONN_LISTEN
-        and connection.laddr
-        and connection.laddr.port == port
-        and _takes_loopback(connection.laddr.ip)
-    ]
+
+    def owners() -> list[int | None]:
+        return [
+            connection.pid
+            for connection in psutil.net_connections("tcp")
+            if connection.status == psutil.CONN_LISTEN
+            and connection.laddr
+            and connection.laddr.port == port
+            and _takes_loopback(connection.laddr.ip)
+        ]
+
     return _processes(owners, f"port {port}", f"no process listens on port {port}")
 
 
 def peers(link: Link) -> tuple[list[psutil.Process], str]:
     """Return the processes at the other end of a connection over loopback, and the reason if none can be inspected."""
-    owners = [
-        connection.pid
-        for connection in psutil.net_connections("tcp")
-        if connection.laddr
-        and connection.laddr.port == link.remote_port
-        and (connection.status == psutil.CONN_LISTEN or (connection.raddr and connection.raddr.port == link.local_port))
-    ]
+
+    def owners() -> list[int | None]:
+        return [
+            connection.pid
+            for connection in psutil.net_connections("tcp")
+            if connection.laddr
+            and connection.laddr.port == link.remote_port
+            and (
+                connection.status == psutil.CONN_LISTEN
+                or (connection.raddr and connection.raddr.port == link.local_port)
+            )
+            and (connection.pid or connection.status not in _CLOSING)
+        ]
+
     return _processes(owners, f"port {link.remote_port}, which it is connected to", "")
 
 
-def _processes(owners: Sequence[int | None], what: str, nothing: str) -> tuple[list[psutil.Process], str]:
-    if not owners:
-        return [], nothing
-    running = []
-    for pid in sorted({pid for pid in owners if pid}):
-        try:
-            running.append(psutil.Process(pid))
-        except psutil.Error:
-            continue
-    if not running:
-        return [], f"{what}: its process belongs to another user, or to another container (start it as the run's user)"
-    return running, ""
+def _processes(owners: Callable[[], Sequence[int | None]], what: str, nothing: str) -> tuple[list[psutil.Process], str]:
+    for listing in range(_LISTINGS):
+        if listing:
+            time.sleep(_LISTING_PAUSE_S)
+        pids = owners()
+        if not pids:
+            return [], nothing
+        running = []
+        for pid in sorted({pid for pid in pids if pid}):
+            with contextlib.suppress(psutil.Error):
+                running.append(psutil.Process(pid))
+        if running:
+            return running, ""
+    return [], f"{what}: its process belongs to another user, or to another container (start it as the run's user)"
 
 
 def _takes_loopback(address: str) -> bool:
@@ -107,10 +127,17 @@ def command_of(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def executable_of(process: psutil.Process) -> tuple[str, str | Unknown]:
-    """Return path and SHA-256 of the program that a process runs, even if its file was replaced since."""
+    """Return path and SHA-256 of the program that a process runs, even if its file was replaced since.
+
+    Raises psutil.NoSuchProcess if the process has ended, or is ending and has no program any more.
+    """
     try:
         name = process.exe()
         return name, sha256_of(Path(f"/proc/{process.pid}/exe"))
+    except psutil.NoSuchProcess:
+        raise
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise psutil.NoSuchProcess(process.pid) from error
     except (psutil.Error, OSError) as error:
         return "", Unknown(unknown=f"the program of process {process.pid} cannot be read: {type(error).__name__}")
 

@@ -98,14 +98,15 @@ class Watched:
         """Record a process once: role, program, arguments and weights."""
         role: Role = "peer" if key in self.peers else "listener" if key in self.roots else "child"
         try:
-            command = command_of(process.cmdline())
-            self.weights.update(weights_of(process))
-        except psutil.NoSuchProcess:
+            try:
+                command = command_of(process.cmdline())
+                self.weights.update(weights_of(process))
+            except psutil.AccessDenied:
+                command = ()
+                self._note(f"arguments and files of process {process.pid} may not be read")
+            executable, sha256 = executable_of(process)
+        except psutil.NoSuchProcess:  # it ends now, so there is no connection of it either
             return
-        except psutil.AccessDenied:
-            command = ()
-            self._note(f"arguments and files of process {process.pid} may not be read")
-        executable, sha256 = executable_of(process)
         self.seen[key] = ReaderProcess(
             pid=process.pid,
             started_at_unix=key[1],
