@@ -225,9 +225,9 @@ def _cut_log(most_bytes: int = MOST_LOG_BYTES, kept_bytes: int = KEPT_LOG_BYTES)
         return
     with Path("/proc/self/fd/1").open("rb") as log:
         log.seek(facts.st_size - kept_bytes)
-        tail = log.read(kept_bytes)
+        tail = log.read(most_bytes)  # to its end: what was written since fstat belongs to it
     os.ftruncate(1, 0)  # the child appends, so its output continues after the lines written here
-    os.write(1, b"memarena: %d bytes before this were removed\n" % (facts.st_size - len(tail)) + tail)
+    os.write(1, b"memarena: %d bytes before this were removed\n" % (facts.st_size - kept_bytes) + tail)
 
 
 def _guard(pipe: int, argv: Sequence[str], grace_s: float = 0.0, spec: int | None = None) -> int:
