@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -150,7 +151,7 @@ def test_the_end_of_a_process_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     with serving() as (process, port, _):
         complete, listings = psutil.net_connections, []
 
-        def incomplete_at_first(kind: str) -> list[object]:
+        def incomplete_at_first(kind: str) -> list[Any]:
             connections = complete(kind)
             listings.append(kind)
             return [each._replace(pid=None) for each in connections] if len(listings) == 1 else connections
