@@ -25,6 +25,20 @@ RELEASED_COUNTS: dict[Family, int] = {
 }
 """Questions per family of the released data set (design 3); preset ``l`` has the same."""
 RELEASED_AGENT_DAYS = 750
+FACTS_PER_TALK = (1, 2, 2)
+"""Numbers of facts in a talk with news between two people, each with the same chance."""
+PLANNED = 0.85
+"""Chance that a fact in a talk between people is a planned statement: others are only mentioned."""
+_STATEMENTS_PER_QUESTION = 1.7
+"""Statements between people that a world needs for each of its questions."""
+_STATED_PER_TALK = 1.25
+"""Mean number of planned statements in a talk with news."""
+_NEWS_SHARES = (0.45, 0.5)
+"""Minimum and maximum share of the talks between people with news."""
+_MOST_NEWS_IF_SMALL = 0.9
+"""Maximum share in a world of fewer than WEIGHTY_AGENT_DAYS, which has few talks."""
+_MOST_TALKS = 1.9
+"""Maximum factor on the number of talks between people, for worlds with many questions per agent-day."""
 PP_SESSIONS_PER_AGENT_DAY = 8.9
 PA_SESSIONS_PER_AGENT_DAY = 8.9
 """At density 1: 13,343 sessions for 50 agents over 15 days, people and assistants in equal parts."""
@@ -100,6 +114,38 @@ class WorldConfig(BaseModel):
     def pace(self) -> float:
         """Statements per session, as a share of those of a short life."""
         return min(1.0, STOCK_DAYS / self.days)
+
+    @property
+    def _talks_needed(self) -> float:
+        """Talks with news that the world's questions need, as a share of all talks at the usual number of talks."""
+        statements = _STATEMENTS_PER_QUESTION * sum(self.questions(family) for family in Family)
+        talks = self.agents * self.days * self.density * PP_SESSIONS_PER_AGENT_DAY
+        return statements / (_STATED_PER_TALK * talks)
+
+    @property
+    def talks_per_agent_day(self) -> float:
+        """Talks between people per agent and day: more where at most half of them would hold too few statements."""
+        factor = max(1.0, min(_MOST_TALKS, self._talks_needed / self._most_news))
+        return PP_SESSIONS_PER_AGENT_DAY * self.density * (factor if self.pace == 1 else 1.0)
+
+    @property
+    def news_share(self) -> float:
+        """Share of the talks between people in which facts are stated; the others tell two stories."""
+        return self.pace * max(_NEWS_SHARES[0], min(self._most_news, self._talks_needed))
+
+    @property
+    def _most_news(self) -> float:
+        return _NEWS_SHARES[1] if self.agents * self.days >= WEIGHTY_AGENT_DAYS else _MOST_NEWS_IF_SMALL
+
+    @property
+    def scarce(self) -> bool:
+        """Whether the world has hardly enough statements for its questions."""
+        return self._talks_needed > self._most_news
+
+    @property
+    def statements_between_people(self) -> float:
+        """Estimate the number of planned statements between people."""
+        return self.agents * self.days * self.talks_per_agent_day * self.news_share * _STATED_PER_TALK
 
     def dates_from(self, day: int) -> date:
         """Return the day from which dates are counted in details that first come up on ``day``."""

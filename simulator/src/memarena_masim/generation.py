@@ -12,7 +12,6 @@ from pathlib import Path
 
 from memarena_masim.config import (
     PA_SESSIONS_PER_AGENT_DAY,
-    PP_SESSIONS_PER_AGENT_DAY,
     PackRef,
     WorldConfig,
     preset,
@@ -152,7 +151,7 @@ def _on_ray(
 
 def usual_workers(config: WorldConfig) -> int:
     """Return the default number of worker processes: all cores, or fewer if they would not have enough to do."""
-    per_agent_day = (PA_SESSIONS_PER_AGENT_DAY + PP_SESSIONS_PER_AGENT_DAY) * config.density
+    per_agent_day = PA_SESSIONS_PER_AGENT_DAY * config.density + config.talks_per_agent_day
     sessions = config.agents * config.days * per_agent_day
     return max(1, min(os.cpu_count() or 1, int(sessions / SESSIONS_PER_PROCESS)))
 

@@ -185,7 +185,7 @@ _FILES: Final[Mapping[str, TypeAdapter[Any]]] = {
     "facts/invites.toml": TypeAdapter(dict[str, _Invite]),
     "facts/reactions.toml": TypeAdapter(dict[str, _Reaction]),
     "facts/sensitive.toml": TypeAdapter(Annotated[dict[str, _Detail], _Two]),
-    "facts/themes.toml": TypeAdapter(dict[str, Texts]),
+    "facts/themes.toml": TypeAdapter(dict[str, Texts | dict[str, Texts]]),
     "facts/ties.toml": TypeAdapter(_Ties),
     "questions/details.toml": TypeAdapter(dict[str, _Asked]),
     "questions/finds.toml": TypeAdapter(_FindWords),

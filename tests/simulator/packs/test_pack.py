@@ -99,7 +99,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "bad range": (
         _swap(DETAILS, '"12..498 step 1"', '"498..12 step 1"'),
-        "details.toml:12: price.values: a list",
+        "details.toml:11: price.values: a list",
     ),
     "grammar": (_swap("facts/levels.bank", "{that|this}", "{that|this"), "levels.bank:4: missing '}'"),
 }

@@ -109,6 +109,8 @@ class Catalogue:
     """Numbers that ``common`` spells out."""
     themes: tuple[frozenset[str], ...]
     """Sets of kinds of facts that fit into one talk: attributes, community kinds, ``happening``, ``find``, ``tie``."""
+    themes_of_topics: Mapping[str, frozenset[str]]
+    """By topic of a scene, the kinds of facts that may follow it; topics to which any fit are left out."""
     pack: PackHalf
 
     def distinctive(self, item: str) -> bool:
@@ -200,6 +202,9 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
             raise MasimError(f"facts/{name}: {missing[0]} is missing")
     _no_stray_rules(bank, kinds, attributes)
     topics = _taking_up(bank, _toml(facts, "reactions"), (*attributes, *community))
+    rows = _toml(facts, "themes")
+    topics_of_themes = rows.pop("topics", {})
+    themes = _themes(rows, (*attributes, *community, "happening", "find", "tie"))
     bank.link(pack.half)
     common = _common_words(pack)
     return Catalogue(
@@ -216,12 +221,13 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
         common,
         _detail_words(attributes),
         numbers_in(common),
-        _themes(_toml(facts, "themes"), (*attributes, *community, "happening", "find", "tie")),
+        tuple(themes.values()),
+        _themes_of_topics(topics_of_themes, themes),
         pack,
     )
 
 
-def _themes(rows: Mapping[str, Any], kinds: tuple[str, ...]) -> tuple[frozenset[str], ...]:
+def _themes(rows: Mapping[str, Any], kinds: tuple[str, ...]) -> dict[str, frozenset[str]]:
     themes = {name: frozenset(ones) for name, ones in rows.items()}
     for name, theme in themes.items():
         if theme - set(kinds):
@@ -229,7 +235,17 @@ def _themes(rows: Mapping[str, Any], kinds: tuple[str, ...]) -> tuple[frozenset[
     missing = set(kinds) - frozenset[str]().union(*themes.values())
     if missing:
         raise MasimError(f"facts/themes.toml: {min(missing)!r} is in no theme")
-    return tuple(themes.values())
+    return themes
+
+
+def _themes_of_topics(
+    rows: Mapping[str, Sequence[str]], themes: Mapping[str, frozenset[str]]
+) -> dict[str, frozenset[str]]:
+    for topic, names in rows.items():
+        unknown = [name for name in names if name not in themes]
+        if unknown:
+            raise MasimError(f"facts/themes.toml: topics.{topic}: {unknown[0]!r} is no theme")
+    return {topic: frozenset[str]().union(*(themes[name] for name in names)) for topic, names in rows.items()}
 
 
 def _detail_words(attributes: dict[str, Attribute]) -> str:

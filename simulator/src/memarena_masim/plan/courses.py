@@ -101,16 +101,24 @@ class Courses:
                 for _, name in telling.names:
                     heard.names.setdefault(name, set()).add((telling.narrator, telling.scene))
 
-    def assign(self, stream: Stream, thread: Thread, narrator: str, listeners: Sequence[str]) -> Thread:
+    def assign(
+        self, stream: Stream, thread: Thread, narrator: str, listeners: Sequence[str], before: Thread | None = None
+    ) -> Thread:
         """Return ``thread`` with the scene, of those that fit, that its people have met least.
+
+        It is not the scene of ``before``, the talk's first story, nor has it a name of it.
 
         New scenes come in three levels: those that fit (``fresh``), those that are new to the listeners, all. A scene
         that was begun on an earlier day is continued if nothing is fresh, or if its second half was met less often;
         at equal counts, with the chance GOES_ON.
         """
-        continuable = self._continuable(narrator, listeners)
+        continuable = [
+            key for key in self._continuable(narrator, listeners) if not self._clashes(key, narrator, before)
+        ]
         people = (narrator, *listeners)
-        scenes = tuple(self.library.scenes.values())
+        scenes = tuple(
+            scene for scene in self.library.scenes.values() if not self._clashes(scene.key, narrator, before)
+        )
         fresh = self._fitting(scenes, narrator, listeners)
         candidates = fresh or [scene for scene in scenes if self._new(scene.key, narrator, listeners)] or scenes
         least = self._least_met(stream, [scene.key for scene in candidates], people, TALK_BEATS, thread.topic)
@@ -120,6 +128,13 @@ class Courses:
             if not fresh or more < 0 or (more == 0 and stream.chance(GOES_ON)):
                 return self.telling(thread, narrator, listeners, self.library.scenes[next_half], TALK_BEATS)
         return self.telling(thread, narrator, listeners, self.library.scenes[least], 0)
+
+    def _clashes(self, scene: str, narrator: str, before: Thread | None) -> bool:
+        """Whether a scene is that of ``before``, or its teller's names in it are among those of ``before``."""
+        if before is None:
+            return False
+        names = {name for _, name in before.names}
+        return scene == before.scene or any(name in names for _, name in self._known_names(narrator, scene) or ())
 
     def _least_met(
         self, stream: Stream, keys: Sequence[str], people: Sequence[str], beats: int, topic: str = ""

@@ -1,21 +1,22 @@
 """Plans the days of a world: sessions with their threads and statements, from what was known when each day began.
 
-A talk has two threads. In one, a narrator tells half of a *scene*, a story of several beats (``courses.py``); the other
-is for *news*: its turns state facts. Planned statements are those that questions may be about; *small talk* fills the
-other turns for news with facts that are only mentioned. Both mostly keep to the talk's *theme*, a set of kinds of
-facts.
+A talk between people begins with half of a *scene*, a story of several beats (``courses.py``). Then another of them
+tells half of one of theirs, or there is a thread for *news*, in which one to three facts are stated, with turns in
+between in which they are taken up and more is said about them. A session with an assistant has a scene and a thread for
+news. Planned statements are those that questions may be about; *small talk* is facts that are only mentioned. Both keep
+to the talk's *theme*, a set of kinds of facts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from memarena_masim.config import WorldConfig
+from memarena_masim.config import FACTS_PER_TALK, PLANNED, WorldConfig
 from memarena_masim.facts.catalogue import Catalogue
 from memarena_masim.facts.parting import parted
 from memarena_masim.facts.values import WEEKDAYS, day_words
@@ -28,30 +29,38 @@ from memarena_masim.plan.frames import frame_of
 from memarena_masim.plan.impressions import Feeling, Impressions, felt
 from memarena_masim.plan.lines import Lines, Met
 from memarena_masim.plan.meetings import TALKED_OF_DAYS, DayMeetings, Meeting
-from memarena_masim.plan.model import NEWS, Kind, SessionPlan, Speaker, Statement, Thread
+from memarena_masim.plan.model import NEWS, Invite, Kind, SessionPlan, Speaker, Statement, Thread
 from memarena_masim.plan.popularity import Theme
 from memarena_masim.plan.schedule import SLOTS, DaySchedule, plan_schedules
-from memarena_masim.plan.small_talk import FIND, HAPPENING, Mention, SmallTalk
+from memarena_masim.plan.small_talk import SmallTalk
 from memarena_masim.plan.state import Fact, FactKind, Knowledge, Role, StatedFact, turn_id
 from memarena_masim.plan.statements import Choice, Chooser
-from memarena_masim.plan.threads import fewest_turns, threads_of
+from memarena_masim.plan.threads import (
+    Slot,
+    first_slot,
+    first_story,
+    next_slot,
+    threads_with_assistant,
+    two_stories,
+    with_news,
+)
 from memarena_masim.plan.wishes import Wishes
 from memarena_masim.rng import Stream
 from memarena_masim.world.build import RELATION_KINDS, pools, relation
 from memarena_masim.world.model import Person, World, WorldEvent
 
-_STATEMENTS_BETWEEN_PEOPLE = (2, 3, 3, 3, 3)
 _STATEMENTS_TO_ASSISTANT = (0, 1, 1, 2)
-"""Numbers of planned statements in a session: one is drawn from the tuple, each entry with the same chance."""
-_ANSWERS_ALIKE = 0.9
-"""Chance that a fact mentioned in passing is of the kind of the statement before or after it."""
+"""Numbers of planned statements in a session with an assistant, each with the same chance."""
+_OF_STORY = 0.6
+"""Chance that the news after a story is of the story's themes, if its topic has any."""
+_PAIR = 2
+"""Number of people in a talk that may have more than one fact: with three, each fact takes more turns."""
 PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
 """Kinds of memory probes, with their shares."""
 _PROBED = 0.7
 """Chance that a statement of a memory probe is the answer to a question of the assistant."""
-_TURNS_BETWEEN_PEOPLE = (10, 11, 11, 12, 12, 13, 13, 14, 15)
 _TURNS_WITH_ASSISTANT = (11, 11, 13)  # odd, so that the assistant has the last word
-"""Numbers of turns in a session: one is drawn from the tuple, each entry with the same chance."""
+"""Numbers of turns in a session with an assistant, each with the same chance."""
 _NAMES_PLACE = 0.6
 """Chance that the first turn of a talk in a public place names the place."""
 _LIKED_TOPIC = 0.4
@@ -59,7 +68,7 @@ _LIKED_TOPIC = 0.4
 _MINUTES_PER_DAY = 24 * 60
 _LOOKS_BACK_DAYS = 6
 """Maximum age, in days, of a talk that a person looks back at with their assistant."""
-_WORDS_PER_TURN = {"face_to_face": 84.0, "voice_message": 85.0, "text_message": 75.0}
+_WORDS_PER_TURN = {"face_to_face": 89.0, "voice_message": 90.0, "text_message": 80.0}
 """Aimed words per turn, by medium; an assistant says a little over half as many."""
 _ASSISTANT_FILLERS = 0.04
 """Share of an assistant's sentences with filler words."""
@@ -91,6 +100,14 @@ class _Exchange(NamedTuple):
     speaker: str
     next_speaker: str
     attribute: str
+
+
+class _News(NamedTuple):
+    """A fact of a talk between people: its turn, what is stated, and whether it is a planned statement."""
+
+    slot: Slot
+    choice: Choice
+    planned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +153,7 @@ class Planner:
         self.catalogue, mentioned = parted(catalogue, config.key)
         source, wishes = FactSource(config, self.catalogue), Wishes(config, world, self._names)
         self._chooser = Chooser(config, world, self.catalogue, source, self.knowledge, wishes)
+        self._kinds = frozenset[str]().union(*self.catalogue.themes)
         self._small_talk = SmallTalk(config, world, mentioned, self._chooser.attributes, wishes)
         names = {"man": pools(config.words)["other_men"], "woman": pools(config.words)["other_women"]}
         self._courses = Courses(words, names, config.key)
@@ -164,8 +182,7 @@ class Planner:
         talks: list[PastTalk] = []
         day_tellings: list[Telling] = []
         for number, meeting in enumerate(meetings):
-            plan, stated_facts, theme = self._plan_session(day, number, meeting, weather)
-            plan, mentioned_facts = self._add_small_talk(plan, theme)
+            plan, stated_facts, mentioned_facts = self._plan_session(day, number, meeting, weather)
             sessions.append(plan)
             stated.extend(stated_facts)
             mentioned.extend(mentioned_facts)
@@ -216,16 +233,14 @@ class Planner:
 
     def _plan_session(
         self, day: int, number: int, meeting: Meeting, weather: str
-    ) -> tuple[SessionPlan, list[StatedFact], Theme]:
-        """Plan the session of a meeting, without small talk.
+    ) -> tuple[SessionPlan, list[StatedFact], list[StatedFact]]:
+        """Plan the session of a meeting.
 
-        Returns it with the provenance records of its statements and their common theme (None: any).
+        Returns it with the provenance records of its planned statements, and of what is only mentioned.
         """
         stream = Stream(self.config.key, "session", day, number)
         people = [self._people[agent] for agent in meeting.people]
         assistant = meeting.kind.with_assistant
-        turns = stream.pick(_TURNS_WITH_ASSISTANT if assistant else _TURNS_BETWEEN_PEOPLE)
-        turns = max(turns, fewest_turns(len(people)))
         speakers = [self._speaker(person) for person in people]
         if assistant:
             speakers.append(_assistant_of(people[0]))
@@ -234,9 +249,6 @@ class Planner:
         if kind is Kind.REFLECTION and past_talk is None:
             kind = Kind.NARRATION
         topic = past_talk.topic if past_talk else self._draw_topic(stream, people)
-        threads = threads_of(stream, topic, turns, len(people), assistant, looks_back=past_talk is not None)
-        ids = [speaker.agent_id for speaker in speakers]
-        threads = tuple(self._add_scene(stream, thread, ids, past_talk) for thread in threads)
         location = self.world.places[meeting.place_id] if meeting.place_id else None
         public = location is not None and location.privacy == "public"
         plan = SessionPlan(
@@ -246,7 +258,7 @@ class Planner:
             day=day,
             start=day + meeting.slot / SLOTS + stream.below(5) / _MINUTES_PER_DAY,
             speakers=tuple(speakers),
-            threads=threads,
+            threads=(),
             statements=(),
             weekday=WEEKDAYS[(self.config.calendar_epoch + timedelta(days=day)).weekday()],
             daypart=_daypart(meeting.slot),
@@ -261,13 +273,85 @@ class Planner:
             sub_kind=_probe(stream) if kind is Kind.PROBE else "",
             words_per_turn=_WORDS_PER_TURN[meeting.modality],
         )
-        return self._add_statements(plan, stream, people)
+        if not assistant:
+            return self._plan_talk(plan, stream, topic, people)
+        turns = stream.pick(_TURNS_WITH_ASSISTANT)
+        ids = [speaker.agent_id for speaker in speakers]
+        threads = threads_with_assistant(stream, topic, turns, looks_back=past_talk is not None)
+        threads = tuple(self._add_scene(stream, thread, ids, past_talk) for thread in threads)
+        plan, stated, theme = self._add_statements(replace(plan, threads=threads), stream, people)
+        plan, mentioned = self._add_small_talk(plan, theme)
+        return plan, stated, mentioned
+
+    def _plan_talk(
+        self, plan: SessionPlan, stream: Stream, topic: str, people: list[Person]
+    ) -> tuple[SessionPlan, list[StatedFact], list[StatedFact]]:
+        """Plan a talk between people: a story, and then the facts of its thread for news, or else a second story."""
+        ids = [person.agent_id for person in people]
+        story = self._add_scene(stream, first_story(stream, topic, len(people)), ids, None)
+        plan = replace(plan, threads=(story,))
+        facts = self._draw_news(plan, stream, ids) if stream.chance(self.config.news_share) else []
+        if not facts:
+            teller = people[(story.narrator + 1) % len(people)]
+            first, second = two_stories(stream, story, self._draw_topic(stream, [teller]), len(people))
+            return replace(plan, threads=(first, self._add_scene(stream, second, ids, None, story))), [], []
+        plan = replace(plan, threads=with_news(story, facts[-1].slot, len(people)))
+        statements: list[Statement] = []
+        stated: list[StatedFact] = []
+        mentioned: list[StatedFact] = []
+        for number, (slot, choice, planned) in enumerate(facts):
+            statement_id = opaque("stmt" if planned else "said", plan.session_id, number)
+            statement = self._statement(statement_id, choice, plan, slot.turn)
+            if slot.asked:
+                statement = replace(statement, invite=_invite(choice))
+            statements.append(statement)
+            (stated if planned else mentioned).append(_provenance(statement_id, choice, plan, slot.turn, tuple(ids)))
+        plan = replace(plan, statements=tuple(statements))
+        self._exchanges_today.update(_exchange(plan, statement) for statement in statements)
+        return self._lines.with_lines(stream, plan), stated, mentioned
+
+    def _draw_news(self, plan: SessionPlan, stream: Stream, ids: Sequence[str]) -> list[_News]:
+        """Choose the facts after a talk's story, in their turns; empty if nothing can be stated.
+
+        They are of the themes of the story, or of one theme that the first of them has, and no two are of one kind.
+        """
+        count = stream.pick(FACTS_PER_TALK) if len(ids) == _PAIR else 1
+        theme: Theme = None
+        if self._chooser.themed and stream.chance(_OF_STORY):
+            theme = self.catalogue.themes_of_topics.get(plan.threads[0].topic)
+        slot = first_slot(stream, plan.threads[0], count, len(ids))
+        facts: list[_News] = []
+        possible: Theme = None
+        for _ in range(count):
+            speaker = ids[plan.speaker_index(slot.turn)]
+            others = tuple(agent for agent in ids if agent != speaker)
+            choice, planned = None, stream.chance(PLANNED)
+            if planned:
+                choice = self._chooser.choose(stream, plan.day, speaker, others, False, theme, possible)
+            if choice is None:
+                planned = False
+                next_speaker = ids[plan.speaker_index(slot.turn + 1)]
+                texts = {text for fact in facts for text in (fact.choice.fact.item, fact.choice.value.text)}
+                mention = self._small_talk.draw(stream, False, theme)
+                exchange = _Exchange(speaker, next_speaker, mention.kind)
+                earlier = self._exchanges[exchange] + self._exchanges_today[exchange]
+                in_order = (speaker, next_speaker, *(agent for agent in others if agent != next_speaker))
+                choice = self._small_talk.choose(stream, plan.day, mention, in_order, earlier, texts)
+            if choice is None or (possible is not None and choice.fact.theme_kind not in possible):
+                continue
+            facts.append(_News(slot, choice, planned))
+            possible = (possible or self._kinds) - {choice.fact.theme_kind}
+            theme = (theme or self._draw_theme(stream, choice.fact) or possible) & possible
+            if not theme:
+                break
+            slot = next_slot(stream, slot, len(ids))
+        return facts
 
     def _add_statements(
         self, plan: SessionPlan, stream: Stream, people: list[Person]
     ) -> tuple[SessionPlan, list[StatedFact], Theme]:
-        """Return the plan with its statements, these as provenance records, and their common theme (None: any)."""
-        count = stream.pick(_STATEMENTS_TO_ASSISTANT if plan.kind.with_assistant else _STATEMENTS_BETWEEN_PEOPLE)
+        """Return an assistant's session with its statements, these as provenance records, and their common theme."""
+        count = stream.pick(_STATEMENTS_TO_ASSISTANT)
         news = news_turns(plan)
         free_turns = {
             person.agent_id: [turn for turn in news if speaker_index(plan, turn) == index]
@@ -314,11 +398,10 @@ class Planner:
         return stream.pick([theme for theme in self.catalogue.themes if fact is None or fact.theme_kind in theme])
 
     def _add_small_talk(self, plan: SessionPlan, theme: Theme) -> tuple[SessionPlan, list[StatedFact]]:
-        """Return the plan with small talk in those turns for news that state nothing planned, and its facts."""
+        """Return an assistant's session with small talk in those turns for news that state nothing planned."""
         stream = Stream(self.config.key, "small talk", plan.day, plan.session_id)
         people = tuple(speaker.agent_id for speaker in plan.speakers if not speaker.assistant)
         by_turn = {statement.turn: statement for statement in plan.statements}
-        answering_turns: set[int] = set()
         mentioned: list[StatedFact] = []
         stated_texts = {
             text
@@ -329,9 +412,7 @@ class Planner:
         for turn in news_turns(plan):
             if turn in by_turn:
                 continue
-            mention = self._mention_like_neighbour(stream, by_turn, turn, answering_turns)
-            if mention is None:
-                mention = self._small_talk.draw(stream, plan.kind.with_assistant, theme)
+            mention = self._small_talk.draw(stream, assistant=True, theme=theme)
             speaker, next_speaker = _speaker_and_next(plan, turn)
             exchange = _Exchange(speaker, next_speaker, mention.kind)
             in_session = sum(_exchange(plan, statement) == exchange for statement in by_turn.values())
@@ -349,29 +430,6 @@ class Planner:
         plan = replace(plan, statements=tuple(by_turn.values()))
         self._exchanges_today.update(_exchange(plan, statement) for statement in plan.statements)
         return self._lines.with_lines(stream, plan), mentioned
-
-    def _mention_like_neighbour(
-        self, stream: Stream, by_turn: Mapping[int, Statement], turn: int, answering_turns: set[int]
-    ) -> Mention | None:
-        """Return a mention of the kind of the statement in the turn before or after; None if no such pair is made.
-
-        Of the two turns, the later one answers the earlier one, as when one price is followed by another. A pair is
-        made with the chance _ANSWERS_ALIKE. ``answering_turns`` collects the later turns, which are not answered again.
-        """
-        for neighbour_turn in (turn - 1, turn + 1):
-            neighbour = by_turn.get(neighbour_turn)
-            if neighbour is None or neighbour_turn in answering_turns or neighbour.level or neighbour.prompt:
-                continue
-            neighbour_is_first = neighbour_turn < turn
-            form, attribute, person = neighbour.frame_parts
-            # As an answer, the neighbour has to be a plain statement about its speaker: no change, no news of another.
-            can_pair = neighbour_is_first or (form == "say" and person == "own")
-            kind = FIND if attribute == "fate" and neighbour_is_first else attribute
-            if can_pair and self._small_talk.has(kind) and stream.chance(_ANSWERS_ALIKE):
-                answering_turns.add(max(turn, neighbour_turn))
-                is_happening = kind == HAPPENING
-                return Mention(kind, mood=self.catalogue.moods[dict(neighbour.slots)["do"]] if is_happening else "")
-        return None
 
     def _choose_probed(self, sub_kind: str, stream: Stream, owner: str) -> Choice | None:
         """Choose what the assistant asks its owner about in a memory probe of ``sub_kind``; None if nothing fits."""
@@ -403,14 +461,16 @@ class Planner:
         name = self._names[person.agent_id]
         return Speaker(person.agent_id, name, person.leaning, person.pace, person.fillers, asking=person.asking)
 
-    def _add_scene(self, stream: Stream, thread: Thread, ids: list[str], past_talk: PastTalk | None) -> Thread:
-        """Return a thread with its scene: that of ``past_talk``, or an assigned one; a thread for news as it is."""
+    def _add_scene(
+        self, stream: Stream, thread: Thread, ids: list[str], past_talk: PastTalk | None, before: Thread | None = None
+    ) -> Thread:
+        """Return a thread with its scene: that of ``past_talk``, or one that fits after ``before``; news as it is."""
         if thread.topic == NEWS:
             return thread
         narrator = ids[thread.narrator]
         others = [agent for agent in ids if agent != narrator]
         if past_talk is None:
-            return self._courses.assign(stream, thread, narrator, others)
+            return self._courses.assign(stream, thread, narrator, others, before)
         scene = library(self.config.words).scenes[past_talk.scene]
         return self._courses.telling(thread, narrator, others, scene, past_talk.next_beat)
 
@@ -433,6 +493,11 @@ class Planner:
 def speaker_index(plan: SessionPlan, turn: int) -> int:
     """Return the speaker of a turn, as an index into the plan's speakers."""
     return plan.speaker_index(turn)
+
+
+def _invite(choice: Choice) -> Invite:
+    """Return how a statement is asked for: by its thing only if the listeners heard of that on an earlier day."""
+    return Invite.THING if choice.role in (Role.CHANGE, Role.FATE, Role.WISH) else Invite.OPEN
 
 
 def news_turns(plan: SessionPlan) -> list[int]:

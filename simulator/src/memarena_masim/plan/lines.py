@@ -18,7 +18,7 @@ _TWO_LINES = 0.7
 """Chance that a speaker of usual pace adds two lines to a fact, if there are two."""
 _OPINION = 0.7
 """Chance that the next speaker has an opinion of a fact, if there is a wording that no one present has heard."""
-_AGAIN_DAYS = 3
+_AGAIN_DAYS = 2
 """Days after which a line may be said again to a person who heard it."""
 
 _NEVER = -(10**6)
@@ -62,12 +62,19 @@ class Lines:
     def _lined(self, stream: Stream, plan: SessionPlan, statement: Statement, people: Sequence[str]) -> Statement:
         speaker, following = (plan.speakers[plan.speaker_index(statement.turn + step)] for step in (0, 1))
         more: tuple[int, ...] = ()
+        later: tuple[int, ...] = ()
         if not statement.prompt:
+            rule = more_rule(statement, self._catalogue)
             count = 1 + stream.chance(_TWO_LINES * speaker.pace**3)
-            more = self._more(stream, more_rule(statement, self._catalogue), people, count)
-        rule = opinion_rule(statement, self._catalogue)
-        views = rule is not None and not following.assistant and stream.chance(_OPINION)
-        return replace(statement, more=more, opinion=self._opinion(stream, rule, people) if rule and views else None)
+            if plan.kind.with_assistant:
+                more = self._more(stream, rule, people, count)
+            else:  # a friend takes up the fact, and then its teller says more
+                lines = self._more(stream, rule, people, count + 1)
+                more, later = lines[1:], lines[:1]
+        view = opinion_rule(statement, self._catalogue)
+        views = view is not None and not following.assistant and stream.chance(_OPINION)
+        opinion = self._opinion(stream, view, people) if view and views else None
+        return replace(statement, more=more, later=later, opinion=opinion)
 
     def _more(self, stream: Stream, rule: str, people: Sequence[str], count: int) -> tuple[int, ...]:
         """Choose at most ``count`` lines of a rule, those met longest ago first.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate
 
-from memarena_masim.config import PA_SESSIONS_PER_AGENT_DAY, PP_SESSIONS_PER_AGENT_DAY, WorldConfig
+from memarena_masim.config import PA_SESSIONS_PER_AGENT_DAY, WorldConfig
 from memarena_masim.plan.impressions import Impressions
 from memarena_masim.plan.model import Kind
 from memarena_masim.plan.schedule import SLOTS, DaySchedule
@@ -77,7 +77,7 @@ class DayMeetings:
     def draw(self) -> list[Meeting]:
         """Draw all meetings of the day, sorted by start."""
         count = len(self._ids)
-        between_people = round(count * PP_SESSIONS_PER_AGENT_DAY * self._config.density)
+        between_people = round(count * self._config.talks_per_agent_day)
         with_assistant = round(count * PA_SESSIONS_PER_AGENT_DAY * self._config.density)
         meetings: list[Meeting] = []
         for number in range(between_people):

@@ -41,6 +41,17 @@ class Speaker:
     asking: float = 1.0
 
 
+class Invite(str, Enum):
+    """How the turn before a statement asks for it."""
+
+    NONE = ""
+    """Not at all: its speaker brings it up."""
+    OPEN = "open"
+    """Openly: what else is new."""
+    THING = "thing"
+    """By its thing, of which the listeners heard on an earlier day."""
+
+
 class FrameParts(NamedTuple):
     """The parts of a frame, the name of the bank rule that words a statement: ``say.price.own``."""
 
@@ -58,7 +69,8 @@ class Statement:
     ``frame`` names the bank rule that words it (``say.price.own``), ``slots`` binds its values. ``level`` is the form
     of the wish for discretion in the same turn (``level.<form>`` words it), "" for none. ``prompt`` names the rule of
     the other speaker's question in the turn before, "" for none. ``more`` has the indices of the lines that its speaker
-    adds, ``opinion`` the index of the next speaker's opinion (None: none); see ``plan/lines.py``.
+    adds, ``later`` of those that follow in their next turn, ``opinion`` the index of the next speaker's opinion (None:
+    none); see ``plan/lines.py``. ``invite`` says how the turn before asks for it.
     """
 
     statement_id: str
@@ -69,7 +81,9 @@ class Statement:
     level: str = ""
     prompt: str = ""
     more: tuple[int, ...] = ()
+    later: tuple[int, ...] = ()
     opinion: int | None = None
+    invite: Invite = Invite.NONE
 
     @property
     def frame_parts(self) -> FrameParts:

@@ -20,6 +20,9 @@ class Noted(Generic[T]):
     def __contains__(self, item: T) -> bool:
         return item in self._lasting or item in self._today
 
+    def __len__(self) -> int:
+        return len(self._lasting | self._today)
+
     def add(self, item: T) -> None:
         """Add an item for the day that is being planned."""
         self._today.add(item)

@@ -8,7 +8,7 @@ so that among ten people hardly any person hears sixteen of one item.
 
 from __future__ import annotations
 
-from memarena_masim.config import PA_SESSIONS_PER_AGENT_DAY, PP_SESSIONS_PER_AGENT_DAY, WorldConfig
+from memarena_masim.config import PA_SESSIONS_PER_AGENT_DAY, WorldConfig
 from memarena_masim.facts.catalogue import Attribute, Catalogue
 from memarena_masim.rng import Stream
 
@@ -17,8 +17,8 @@ Theme = frozenset[str] | None
 AIMS = (0, 1, 4, 16)
 """Aimed number of near-duplicates that an ego hears of an item, by class."""
 _CLASS_SHARES = (0.32, 0.24, 0.22, 0.22)
-_DETAILS_PER_MEETING = 1.25
-"""Details that a person says or hears in a session with another person, including retellings and changes."""
+_DETAILS_PER_STATEMENT = 0.45
+"""Share of the statements between people that are details, including retellings and changes."""
 _DETAILS_TO_ASSISTANT = 0.5
 _PEOPLE_PER_MEETING = 2.1
 _VALUES_HEARD = 6
@@ -40,7 +40,7 @@ class Popularity:
 
     def __init__(self, config: WorldConfig, catalogue: Catalogue) -> None:
         stream = Stream(config.key, "popularity")
-        heard = config.days * config.density * config.pace * _heard_per_day()
+        heard = _heard(config)
         open_ones = [attribute for attribute in catalogue.attributes.values() if not attribute.sensitive]
         talked_of = stream.sample(open_ones, max(_FEWEST, round(heard / _VALUES_HEARD)))
         pairs = stream.shuffled([(attribute, item) for attribute in talked_of for item in attribute.items])
@@ -74,6 +74,8 @@ class Popularity:
         return stream.pick(stream.weighted(shares, weights)) if any(weights) else None
 
 
-def _heard_per_day() -> float:
-    meetings = PP_SESSIONS_PER_AGENT_DAY * _PEOPLE_PER_MEETING
-    return meetings * _DETAILS_PER_MEETING + PA_SESSIONS_PER_AGENT_DAY * _DETAILS_TO_ASSISTANT
+def _heard(config: WorldConfig) -> float:
+    """Estimate the number of details that a person says or hears in a world."""
+    talks = config.statements_between_people / config.agents * _PEOPLE_PER_MEETING
+    assistants = config.days * config.density * config.pace * PA_SESSIONS_PER_AGENT_DAY
+    return talks * _DETAILS_PER_STATEMENT + assistants * _DETAILS_TO_ASSISTANT

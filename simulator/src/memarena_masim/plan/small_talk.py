@@ -16,7 +16,7 @@ from memarena_masim.rng import Stream
 from memarena_masim.world.model import World
 
 HAPPENING, FIND = "happening", "find"
-_SHARES = (("detail", 0.6), (HAPPENING, 0.18), (FIND, 0.13), ("guarded", 0.09))
+_SHARES = (("detail", 0.45), (HAPPENING, 0.15), (FIND, 0.12), ("guarded", 0.28))
 _OF_OTHERS = 0.2
 """Share of the details that are about a person who is not present."""
 _MONTH_DAYS = NEAREST_DATE_DAYS

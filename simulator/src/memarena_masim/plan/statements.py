@@ -9,7 +9,7 @@ from typing import Any
 
 from memarena_dataset.model import Family
 
-from memarena_masim.config import LEAST_PERMISSION, PP_SESSIONS_PER_AGENT_DAY, WorldConfig
+from memarena_masim.config import LEAST_PERMISSION, WorldConfig
 from memarena_masim.facts.catalogue import Catalogue
 from memarena_masim.facts.values import SpokenValue
 from memarena_masim.plan.community import CommunityTalk
@@ -22,34 +22,36 @@ from memarena_masim.rng import Stream
 from memarena_masim.world.model import World
 
 SHARES = (
-    ("detail", 0.33),
-    ("retell", 0.09),
+    ("detail", 0.45),
+    ("retell", 0.13),
     ("happening", 0.19),
     ("find", 0.14),
-    ("version", 0.09),
     ("guarded", 0.06),
     ("tie", 0.03),
-    ("change", 0.03),
-    ("community", 0.04),
+    ("change", 0.04),
+    ("community", 0.05),
 )
-"""Shares of the statements between people, by kind: in proportion to the questions about them (design 6)."""
+"""Shares of the statements between people, by kind: in proportion to the questions about them (design 6).
+
+Versions of what both people heard, and most later words on finds, come first, up to _AIMS."""
 ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))
 """Shares of the statements to an assistant, by kind."""
-_STATED_PER_MEETING = 2.8
-"""Mean of ``plan/day.py``'s draws of statements per session between people."""
-_NEEDED = {
-    "version": (Family.CONFLICT, 4.5, 0.5),
-    "find": (Family.ANAPHORA, 8.0, 0.35),
-}
-"""For each kind that a family of questions is made of: (family, statements per question, maximum share)."""
-_MOST_GUARDED = 0.32
+_FINDS_PER_QUESTION, _MOST_FINDS = 6.0, 0.36
+"""Finds per question on references, and their maximum share of the statements."""
+_AIMS = {"version": (Family.CONFLICT, 2.0), "fate": (Family.ANAPHORA, 1.5)}
+"""For each kind of statement that refers to an earlier session: a family of questions, and statements per question."""
+_MOST_GUARDED = 0.4
 """Maximum share of the statements that are told in confidence."""
+_SPARE_GUARDED = 1.25
+"""Factor on that share: some guarded statements are second wishes, or are heard by several people."""
 AGAIN = 0.4
 """Chance that a stated detail is one that the speaker has told another person before; small worlds use 0.85."""
 AGAIN_WITHIN = 2.0
 """Factor on that chance in a talk of one theme, in which the speaker may have told no detail yet."""
 SENSITIVE_PASSED_OVER = 0.6
 """Share of the sensitive details drawn that are replaced by another confidential one, which a wish may open to all."""
+_KNOWN_TO_MEMBERS = frozenset(("group_membership", "group_place", "group_members"))
+"""Facts of a group that no member needs to be told; a role may be new to them."""
 SECOND_WISHES = 0.35
 """Chance that a guarded statement is a second wish about an earlier one, if there can be one."""
 TOLD_TWICE = 0.5
@@ -65,29 +67,20 @@ _SMALL = 200
 
 
 def _guarded_share(config: WorldConfig) -> float:
-    """Return the share of guarded statements: that of D6 among all questions, at most _MOST_GUARDED.
+    """Return the share of guarded statements: a little above that of D6 among all questions, at most _MOST_GUARDED.
 
     So a guarded statement is asked about no more often than others, and the words of a wish do not betray evidence.
     """
     facts = min(config.questions(Family.PERMISSION), LEAST_PERMISSION // 2)  # each is asked by several people
     others = sum(config.questions(family) for family in Family if family is not Family.PERMISSION)
-    return min(_MOST_GUARDED, facts / others)
-
-
-def _statements(config: WorldConfig) -> float:
-    """Estimate the number of statements between people in a world."""
-    meetings = config.agents * config.days * config.density * PP_SESSIONS_PER_AGENT_DAY
-    return meetings * _STATED_PER_MEETING * config.pace
+    return min(_MOST_GUARDED, _SPARE_GUARDED * facts / others)
 
 
 def _shares(config: WorldConfig) -> tuple[tuple[str, float], ...]:
     """Return SHARES for a world: raised for kinds of which a small world would have too few for its questions."""
-    statements = _statements(config)
-    least = {
-        kind: min(most, times * config.questions(family) / statements)
-        for kind, (family, times, most) in _NEEDED.items()
-    }
-    least["guarded"] = _guarded_share(config)
+    statements = config.statements_between_people
+    finds = _FINDS_PER_QUESTION * config.questions(Family.ANAPHORA) / statements
+    least = {"find": min(_MOST_FINDS, finds), "guarded": _guarded_share(config)}
     return tuple((kind, max(share, least.get(kind, 0.0))) for kind, share in SHARES)
 
 
@@ -130,11 +123,12 @@ class Chooser:
         self._day, self._today = 0, config.calendar_epoch
         self._popularity = Popularity(config, catalogue)
         self._community = CommunityTalk(world, source)
+        self._members = {group.name: frozenset(group.members) for group in world.groups}
         self._shares = _shares(config)
-        self._small = _statements(config) < _SMALL
+        self._small = config.statements_between_people < _SMALL
         self.themed = not self._small and config.days > _FEW_DAYS
         """Whether each talk keeps to one theme: false in small or short worlds, which need all that can be stated."""
-        self._again = 0.85 if self._small else AGAIN
+        self._again = 0.85 if self._small or config.scarce else AGAIN
         self._confidential = [attribute for attribute in catalogue.attributes.values() if attribute.confidential]
 
     @property
@@ -159,13 +153,24 @@ class Chooser:
             memory.commit(today)
 
     def choose(
-        self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], assistant: bool, theme: Theme
+        self,
+        stream: Stream,
+        day: int,
+        speaker: str,
+        listeners: tuple[str, ...],
+        assistant: bool,
+        theme: Theme,
+        possible: Theme = None,
     ) -> Choice | None:
         """Choose a statement of ``speaker`` to ``listeners`` (empty: to their assistant); None if nothing fits.
 
-        It is of ``theme``, except for versions if no version of the theme is possible.
+        It is of ``theme``; a version or a fate, if none of the theme is possible, of the kinds ``possible``.
         """
-        choice = self._any(stream, day, speaker, listeners, assistant, theme)
+        choice = self._across_sessions(stream, speaker, listeners, theme, possible)
+        if choice is not None:
+            self._note(choice, listeners)
+        else:
+            choice = self._any(stream, day, speaker, listeners, assistant, theme)
         if choice is not None and choice.fact.guarded and not choice.wish.form:
             sensitive = bool(choice.fact.sensitive)
             return replace(choice, wish=self._wishes.draw(stream, day, speaker, listeners, sensitive))
@@ -178,9 +183,7 @@ class Chooser:
         shares = ASSISTANT_SHARES if assistant else self._shares
         names, weights = zip(*((name, share) for name, share in shares if self._within(name, theme)), strict=True)
         kind = stream.weighted(names, weights)
-        choice = self._across_sessions(stream, speaker, listeners) or self._of_kind(
-            kind, stream, day, speaker, listeners, theme
-        )
+        choice = self._of_kind(kind, stream, day, speaker, listeners, theme)
         if choice is None and kind != "detail" and self._within("detail", theme):
             choice = self._detail(stream, speaker, listeners, theme, guarded=False)
         if choice is not None:
@@ -195,11 +198,28 @@ class Chooser:
             return share in theme
         return not theme.isdisjoint(self._catalogue.community if share == "community" else self._catalogue.attributes)
 
-    def _across_sessions(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
-        """Choose, in a small world, a version or the fate of a find whenever one is possible; None otherwise."""
-        if not self._small or len(listeners) != 1:
+    def _across_sessions(
+        self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme, possible: Theme
+    ) -> Choice | None:
+        """Choose the fate of a find or a version, as long as the days so far have fewer than _AIMS; else None.
+
+        If need be of any kind that is ``possible``: there are few facts that two people both heard.
+        """
+        if len(listeners) != 1:
             return None
-        return self._version(stream, speaker, listeners, None) or self._fate(stream, speaker, listeners[0])
+        if self._too_few("fate", self._fated) and (possible is None or FactKind.FIND.value in possible):
+            choice = self._fate(stream, speaker, listeners[0])
+            if choice is not None:
+                return choice
+        if not self._too_few("version", self._versioned):
+            return None
+        of_theme = self._version(stream, speaker, listeners, theme)
+        return of_theme or self._version(stream, speaker, listeners, possible)
+
+    def _too_few(self, kind: str, noted: Noted[str]) -> bool:
+        """Whether fewer statements of a kind of _AIMS were made than are aimed at by the end of the day."""
+        family, times = _AIMS[kind]
+        return len(noted) < times * self._config.questions(family) * (self._day + 1) / (self._config.days - 1)
 
     def recall(self, stream: Stream, owner: str) -> Choice | None:
         """Choose a detail that the assistant asks its owner about: heard on an earlier day and not contradicted."""
@@ -263,7 +283,6 @@ class Chooser:
         self, kind: str, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], theme: Theme
     ) -> Choice | None:
         """Choose a statement of one kind; None if nothing fits."""
-        # A version is of any theme if need be: there are few facts that two people both heard.
         choose: Mapping[str, Callable[[], Choice | None]] = {
             "guarded": lambda: (
                 self._second_wish(stream, day, speaker, listeners, theme)
@@ -274,9 +293,6 @@ class Chooser:
             "find": lambda: self._find(stream, speaker, listeners),
             "tie": lambda: self._tie(stream, speaker, listeners),
             "retell": lambda: self._retell(stream, speaker, listeners, theme),
-            "version": lambda: (
-                self._version(stream, speaker, listeners, theme) or self._version(stream, speaker, listeners, None)
-            ),
             "change": lambda: self._change(stream, speaker, listeners, theme),
             "community": lambda: self._of_community(stream, speaker, listeners, theme),
         }
@@ -385,6 +401,8 @@ class Chooser:
     def _of_community(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
         for _ in range(8):
             fact = self._community.draw(stream, speaker)
+            if fact.attribute in _KNOWN_TO_MEMBERS and not self._members[fact.item].isdisjoint(listeners):
+                continue
             if listeners and _of(fact, theme) and self._new_to(fact, listeners):
                 return Choice(fact, speaker, Role.TELL, fact.value)
         return None
@@ -460,7 +478,7 @@ class Chooser:
         shared = [
             key for key in heard_by_speaker if key in heard_by_listener and _of(heard_by_speaker[key][0].fact, theme)
         ]
-        for key in stream.sample(shared, 10):
+        for key in stream.shuffled(shared):
             fact = heard_by_speaker[key][0].fact
             plain = self._plain(fact)
             others = {stated.speaker for stated in heard_by_listener[key]}

@@ -12,7 +12,7 @@ from memarena_masim.phrases.scenes import Beat
 from memarena_masim.plan.model import SessionPlan, Statement, Thread
 from memarena_masim.realization.spoken import SpokenTurn
 from memarena_masim.realization.talk import SceneTelling, Talk
-from memarena_masim.realization.turn import Turn, alike
+from memarena_masim.realization.turn import Turn
 from memarena_masim.rng import Stream
 
 
@@ -24,11 +24,14 @@ def speak(config: WorldConfig, plan: SessionPlan, stream: Stream, library: Libra
     before: SceneTelling | None = None
     for number, thread in enumerate(plan.threads):
         if thread.scene:
-            before = _scene_so_far(talk, thread, 0 if assistant else thread.narrator)
-            talk.telling = before
-            speaker = _scene(talk, before, speaker, last=number + 1 == len(plan.threads))
+            scene = _scene_so_far(talk, thread, 0 if assistant else thread.narrator)
+            talk.telling = scene
+            speaker = _scene(talk, scene, before, speaker, last=number + 1 == len(plan.threads))
+            before = scene
+        elif assistant:
+            speaker = _notes(talk, thread, before, speaker)
         else:
-            speaker = _news(talk, thread, before, speaker)
+            speaker = _news(talk, thread, speaker)
     return tuple(talk.turns)
 
 
@@ -42,8 +45,8 @@ def _scene_so_far(talk: Talk, thread: Thread, narrator: int) -> SceneTelling:
     return SceneTelling(scene, thread, {**values, **dict(thread.names)}, kin)
 
 
-def _scene(talk: Talk, scene: SceneTelling, speaker: int, last: bool) -> int:
-    """Write the turns of a thread that tells a scene; return the index of the next speaker."""
+def _scene(talk: Talk, scene: SceneTelling, before: SceneTelling | None, speaker: int, last: bool) -> int:
+    """Write a thread that tells a scene, after that of ``before``; return the index of the next speaker."""
     plan, thread = talk.plan, scene.thread
     people = len(plan.speakers)
     narrator = 0 if plan.kind.with_assistant else thread.narrator
@@ -54,19 +57,21 @@ def _scene(talk: Talk, scene: SceneTelling, speaker: int, last: bool) -> int:
         turn = Turn(talk, scene, speaker, _listener(talk, speaker))
         shifts = position == 0 and index > 0
         ends = position == thread.turns - 1
-        turn.begin(index, None)
+        turn.begin(index, before if shifts and speaker == narrator else None)
         following = _statement(talk, index + 1)
         if speaker == narrator:
             answer = scene.scene.beats[beat]
+            if shifts and before is None and not plan.kind.with_assistant:
+                turn.frame("answer.more")  # the news came first
             if shifts:
-                turn.frame("shift")
+                turn.frame("shift" if before is None or plan.kind.with_assistant else "shift.story")
             if not opened and thread.first_beat:
                 turn.line("resume")
             opened = True
             turn.body(turn.parts(answer.tell), question=following is None)
             beat += 1
         elif not opened:
-            turn.ask(shifts)
+            turn.ask(shifts, before)
             opened = True
         elif answer is None:  # another person asked, and the teller has not spoken yet
             turn.frame("ask.too")
@@ -81,9 +86,43 @@ def _scene(talk: Talk, scene: SceneTelling, speaker: int, last: bool) -> int:
     return speaker
 
 
-def _news(talk: Talk, thread: Thread, before: SceneTelling | None, speaker: int) -> int:
-    """Write the turns of the thread for news; return the index of the next speaker."""
+def _news(talk: Talk, thread: Thread, speaker: int) -> int:
+    """Write the turns of the thread for news between people; return the index of the next speaker.
+
+    A fact is taken up in the turn after it; then its teller says more about it, and that is answered as well.
+    """
     plan = talk.plan
+    people = len(plan.speakers)
+    last: Statement | None = None
+    for position in range(thread.turns):
+        index = len(talk.turns)
+        turn = Turn(talk, None, speaker, _listener(talk, speaker))
+        turn.begin(index, None)
+        statement = _statement(talk, index)
+        since = 0 if last is None else index - last.turn
+        if since == 1 and last is not None:
+            turn.ask_for_more(last)
+        elif since == people and last is not None:
+            turn.say_more(last)
+        elif since == people + 1 and last is not None:
+            if last.later:
+                turn.frame("answer.more")
+        elif 1 < since < people:
+            turn.frame("also.more")
+        elif position == 0 and index and statement is None:
+            turn.frame("enough")
+        if statement is not None:
+            turn.news(statement)
+            last = statement
+        turns_left = plan.turn_count - 1 - index
+        if index and turns_left < 2:
+            turn.leave(replies=turns_left == 0)
+        speaker = _hand_over(talk, turn, _statement(talk, index + 1))
+    return speaker
+
+
+def _notes(talk: Talk, thread: Thread, before: SceneTelling | None, speaker: int) -> int:
+    """Write the turns of the thread for news with an assistant; return the index of the next speaker."""
     for position in range(thread.turns):
         index = len(talk.turns)
         turn = Turn(talk, None, speaker, _listener(talk, speaker))
@@ -93,11 +132,7 @@ def _news(talk: Talk, thread: Thread, before: SceneTelling | None, speaker: int)
             turn.news(statement)
         elif not turn.text:
             turn.frame("pa.answer.plain" if turn.who.assistant else "answer.plain")  # nothing was left to mention
-        turns_left = plan.turn_count - 1 - index
-        if plan.kind.with_assistant:
-            turn.end(index, last=turns_left == 0)
-        elif turns_left < 2:
-            turn.leave(replies=turns_left == 0)
+        turn.end(index, last=index == talk.plan.turn_count - 1)
         speaker = _hand_over(talk, turn, _statement(talk, index + 1))
     return speaker
 
@@ -106,17 +141,12 @@ def _hand_over(talk: Talk, turn: Turn, following: Statement | None) -> int:
     """End a turn, if need be with the question that the next one answers; return the index of the next speaker."""
     index = len(talk.turns)
     talk.invited = None
-    if following is not None and _invites(talk, following):
+    if following is not None and (following.invite or following.prompt or turn.who.assistant):
         turn.invite(following)
         talk.invited = following
     talk.turns.append(SpokenTurn(turn.speaker, turn.listener, turn.text))
     talk.stated = _statement(talk, index)
     return (turn.speaker + 1) % len(talk.plan.speakers)
-
-
-def _invites(talk: Talk, following: Statement) -> bool:
-    """Whether a turn asks for the statement of the next: not if both state facts of the same kind."""
-    return not alike(talk, _statement(talk, len(talk.turns)), following)
 
 
 def _statement(talk: Talk, index: int) -> Statement | None:

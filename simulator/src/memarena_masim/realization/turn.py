@@ -12,20 +12,23 @@ from memarena_masim.phrases.grammar import Rule, Scope, Sequence_, Voice, phrase
 from memarena_masim.phrases.references import Heard
 from memarena_masim.phrases.scenes import Sentence
 from memarena_masim.plan.frames import kind_of, more_rule, opinion_rule
-from memarena_masim.plan.model import Kind, Statement
+from memarena_masim.plan.model import Invite, Kind, Statement
 from memarena_masim.realization.talk import SceneTelling, Talk
 
 TIE_SHOWS = 0.4
 """Share of the openings that show the relation between the speakers."""
 PAUSES = 0.3
 """Factor on a speaker's share of fillers: the chance that a turn begins with a pause."""
+_ASKS_FOR_MORE = 0.6
+"""Chance that a speaker who asks as much as most encourages the teller of a fact."""
 _DRAWS = 8
 """Maximum draws of a line that was said before, or that refers to what was not said."""
 _LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
 _SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
 _OFFER = re.compile(r"(?:Shall I|(?:Do you want|Would you like) (?:me to|an?)) (?![^?]* or )[^?]*\?$")
 _LED_UP = re.compile(
-    r"^(?:have I told you|did I tell you|don't laugh|you won't believe it|I don't know whether)", re.IGNORECASE
+    r"^(?:have I told you|did I tell you|do you remember|don't laugh|you won't believe it|I don't know whether)",
+    re.IGNORECASE,
 )
 
 
@@ -104,14 +107,18 @@ class Turn:
         talk.said.update(sentences_of(text))
         return text
 
-    def ask(self, shifts: bool) -> None:
-        """Ask about the scene. ``shifts``: after another subject."""
+    def ask(self, shifts: bool, before: SceneTelling | None) -> None:
+        """Ask about the scene. ``shifts``: after another subject, if ``before`` is given the speaker's own story."""
         first = not self._talk.turns
         if self.who.assistant and not self._told.thread.first_beat:
             self.frame("pa.ask.first" if first else "pa.ask")  # a scene's own questions are those of a person with eyes
             return
-        if shifts:
-            self.frame("pa.shift.ask" if self.who.assistant else "shift.ask")
+        if shifts and self.who.assistant:
+            self.frame("pa.shift.ask")
+        elif shifts:
+            if before is not None:
+                self.frame("enough", matter=before.thing(teller=True))
+            self.frame("shift.ask")
         self.line("again" if self._told.thread.first_beat else "ask")
 
     def also(self) -> None:
@@ -274,7 +281,7 @@ class Turn:
         self.frame(f"close.reply.{role}" if replies else f"close.{role}")
 
     def invite(self, statement: Statement) -> None:
-        """Ask the question that the statement of the next turn answers."""
+        """Ask for the statement of the next turn: openly, unless its thing is known to the speaker."""
         if statement.prompt:
             self.say(self._fact(statement.prompt, statement))
             return
@@ -282,35 +289,49 @@ class Turn:
         if self.who.assistant:
             self.frame("pa.invited.first" if first else "pa.invited")
             return
+        if statement.invite is not Invite.THING:
+            self.frame("invited.open.first" if first else "invited.open")
+            return
         kind, person = kind_of(statement, catalogue(self._talk.library.pack)), statement.frame_parts.person
         about_item = kind in catalogue(self._talk.library.pack).attributes
         question = self._fact(f"invite.{kind}.{person}" if about_item else f"invite.{kind}", statement)
-        self.frame("invited.first" if first else "invited" if self._scene is None else "invited.shift", q=question)
+        self.frame("invited", q=question)
 
     # ------------------------------------------------------------ facts
 
     def news(self, statement: Statement) -> None:
-        """State a fact with the lines around it: as an answer, after one of its kind, or unprompted."""
+        """State a fact with the lines around it: as an answer, or unprompted."""
         text = self._fact(statement.frame, statement)
         if self._invited is not statement and not _LED_UP.match(text):
-            like = alike(self._talk, self._talk.stated, statement)
-            happened = statement.frame_parts.attribute == "happening"
-            lead = "link" if not like else "share.happening" if happened else "share"
-            text = f"{self._framed(lead)} {_LEAD_IN.sub('', text)}"
+            slots = dict(statement.slots)
+            lead = "link" if statement.frame_parts.person == "own" else "link.told"
+            text = f"{self._framed(lead, **slots)} {_LEAD_IN.sub('', text)}"
         self.say(text)
         if not statement.prompt:
-            self._more(statement)
+            self._more(statement, statement.more)
         if statement.level:
             self.say(self._fact(f"level.{statement.level}", statement))
 
-    def _more(self, statement: Statement) -> None:
-        """Say the planned lines about a fact; if there are none, a comment on a fact of the speaker's own."""
+    def ask_for_more(self, statement: Statement) -> None:
+        """Encourage the teller of a fact who has more to say, as often as the speaker asks questions."""
+        if statement.later and not statement.level and self._talk.stream.chance(_ASKS_FOR_MORE * self.who.asking):
+            self.frame("ask.more")
+
+    def say_more(self, statement: Statement) -> None:
+        """Say more about the speaker's fact, after it was taken up."""
+        if statement.later:
+            self._more(statement, statement.later)
+        else:
+            self.frame("no.more")
+
+    def _more(self, statement: Statement, numbers: Sequence[int]) -> None:
+        """Say lines about a fact; if there are none, a comment on a fact of the speaker's own."""
         listed, slots = catalogue(self._talk.library.pack), dict(statement.slots)
         lines = listed.bank.rules[more_rule(statement, listed)].alternatives
-        for number in statement.more:
+        for number in numbers:
             self.say(self._phrase(lines[number], {**self._slots, **slots}))
         comment = f"comment.{kind_of(statement, listed)}"
-        if not statement.more and comment in self._talk.library.frame.rules and statement.frame.endswith(".own"):
+        if not numbers and comment in self._talk.library.frame.rules and statement.frame.endswith(".own"):
             self.frame(comment, **slots)
 
     def _react_to(self, statement: Statement) -> None:
@@ -348,16 +369,6 @@ class Turn:
 def _openings(text: str) -> set[str]:
     """Return the first two words of each sentence of a text."""
     return {" ".join(sentence.split()[:2]).lower() for sentence in sentences_of(text)}
-
-
-def alike(talk: Talk, first: Statement | None, second: Statement) -> bool:
-    """Whether ``second`` follows ``first`` with a fact of its kind about the speaker, so that no question is needed."""
-    if first is None or first.level or first.prompt or second.prompt:
-        return False
-    form, _, person = second.frame.split(".")
-    listed = catalogue(talk.library.pack)
-    before = kind_of(first, listed)
-    return form == "say" and person == "own" and kind_of(second, listed) == ("find" if before == "fate" else before)
 
 
 def _taken_up(clause: str) -> str:

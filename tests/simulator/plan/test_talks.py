@@ -1,0 +1,166 @@
+"""Tests the plan of talks between people: two stories, or a story and one or two facts with turns in between."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from memarena_dataset.model import Family
+from memarena_masim.config import FACTS_PER_TALK, WorldConfig, preset
+from memarena_masim.facts.catalogue import catalogue
+from memarena_masim.phrases.library import library
+from memarena_masim.plan.day import DayPlan, Planner
+from memarena_masim.plan.model import NEWS, Invite, SessionPlan
+from memarena_masim.plan.state import Role, StatedFact
+from memarena_masim.world.build import build_world
+from memarena_masim.world.model import World
+
+CONFIG = WorldConfig(agents=16, days=6, density=0.8, seed=331)
+
+
+@pytest.fixture(scope="module")
+def planned() -> tuple[World, list[DayPlan]]:
+    """A world and the plans of its days."""
+    planner = Planner(CONFIG, build_world(CONFIG), catalogue())
+    plans = []
+    for day in range(CONFIG.days):
+        plans.append(planner.plan(day))
+        planner.commit(plans[-1])
+    return planner.world, plans
+
+
+@pytest.fixture(scope="module")
+def talks(planned: tuple[World, list[DayPlan]]) -> list[SessionPlan]:
+    """The talks between people."""
+    return [session for plan in planned[1] for session in plan.sessions if not session.kind.with_assistant]
+
+
+def _facts(plans: list[DayPlan]) -> dict[str, StatedFact]:
+    """Return the facts of all statements and mentions, by statement and session."""
+    return {f"{one.session_id} {one.statement_id}": one for plan in plans for one in (*plan.stated, *plan.mentioned)}
+
+
+def test_about_half_of_the_talks_tell_two_stories_by_two_tellers_and_state_nothing(talks: list[SessionPlan]) -> None:
+    stories = [talk for talk in talks if all(thread.scene for thread in talk.threads)]
+    assert 0.45 < len(stories) / len(talks) < 0.65
+    for talk in stories:
+        assert not talk.statements
+        first, second = talk.threads
+        assert first.scene != second.scene
+        assert second.narrator == (first.narrator + 1) % len(talk.speakers)
+
+
+def test_news_comes_after_the_story_or_is_one_fact_that_is_asked_for_at_once(talks: list[SessionPlan]) -> None:
+    counts: Counter[int] = Counter()
+    at_once = 0
+    for talk in talks:
+        if all(thread.scene for thread in talk.threads):
+            continue
+        first, second = talk.threads
+        counts[len(talk.statements)] += 1
+        if first.topic == NEWS:
+            at_once += 1
+            assert [(one.turn, one.invite is Invite.NONE) for one in talk.statements] == [(1, False)]
+            assert second.scene
+        else:
+            assert second.topic == NEWS
+            assert all(first.turns <= one.turn < talk.turn_count - 1 for one in talk.statements)
+    assert 0.05 < at_once / counts.total() < 0.3
+    assert set(counts) == set(FACTS_PER_TALK)
+    assert min(counts.values()) > 0.2 * counts.total()
+
+
+def test_between_two_facts_the_first_is_taken_up_and_its_teller_says_more(talks: list[SessionPlan]) -> None:
+    """The teller's next turn states nothing and mostly has further lines of the kind."""
+    pairs = later = 0
+    for talk in talks:
+        turns = sorted(one.turn for one in talk.statements)
+        assert all(turn + len(talk.speakers) < other for turn, other in pairwise(turns))
+        assert not turns or turns[-1] + len(talk.speakers) < talk.turn_count
+        pairs += len(turns) > 1
+        later += sum(bool(one.later) for one in talk.statements)
+        assert all(not set(one.later) & set(one.more) for one in talk.statements)
+    assert pairs > 30
+    assert later > 0.8 * sum(len(talk.statements) for talk in talks)
+
+
+def test_only_things_that_the_asker_heard_of_are_asked_for_by_name(
+    planned: tuple[World, list[DayPlan]], talks: list[SessionPlan]
+) -> None:
+    """Other facts are asked for openly, or their speakers bring them up."""
+    heard: dict[tuple[str, str], int] = {}
+    by_key = _facts(planned[1])
+    invites: Counter[Invite] = Counter()
+    for talk in talks:
+        for statement in talk.statements:
+            stated = by_key[f"{talk.session_id} {statement.statement_id}"]
+            invites[statement.invite] += 1
+            if statement.invite is Invite.THING:
+                asker = talk.speakers[talk.speaker_index(statement.turn - 1)].agent_id
+                fact = stated.fact.supersedes or stated.fact.fact_id
+                assert heard[asker, fact] < talk.day
+        for statement in talk.statements:
+            stated = by_key[f"{talk.session_id} {statement.statement_id}"]
+            for person in stated.people:
+                heard.setdefault((person, stated.fact.fact_id), talk.day)
+    assert invites[Invite.THING] > 5
+    assert min(invites[Invite.OPEN], invites[Invite.NONE]) > 0.2 * invites.total()
+
+
+def test_no_person_is_told_of_a_group_of_theirs(planned: tuple[World, list[DayPlan]]) -> None:
+    members = {group.name: set(group.members) for group in planned[0].groups}
+    kinds = ("group_membership", "group_place", "group_members")
+    told = [one for plan in planned[1] for one in plan.stated if one.fact.attribute in kinds]
+    assert told
+    assert all(not members[one.fact.item] & (set(one.people) - {one.speaker}) for one in told)
+
+
+def test_news_is_mostly_of_the_themes_of_the_story(
+    planned: tuple[World, list[DayPlan]], talks: list[SessionPlan]
+) -> None:
+    """More often than by chance: than that of another talk."""
+    listed, by_key = catalogue(), _facts(planned[1])
+    themed = [talk for talk in talks if talk.statements and talk.topic in listed.themes_of_topics]
+    kinds = [
+        [by_key[f"{talk.session_id} {one.statement_id}"] for one in talk.statements if one.statement_id[:4] == "stmt"]
+        for talk in themed
+    ]
+    pairs = [
+        (talk.topic, [one for one in facts if one.role is Role.TELL]) for talk, facts in zip(themed, kinds, strict=True)
+    ]
+    topics = [topic for topic, _ in pairs]
+
+    def fitting(shift: int) -> float:
+        fits = [
+            one.fact.theme_kind in listed.themes_of_topics[topics[(number + shift) % len(topics)]]
+            for number, (_, facts) in enumerate(pairs)
+            for one in facts
+        ]
+        return sum(fits) / len(fits)
+
+    assert fitting(0) > 0.6
+    assert fitting(0) > fitting(7) + 0.15
+
+
+def test_worlds_with_many_questions_have_more_talks_instead_of_more_facts_in_each() -> None:
+    small, large, year = (preset(name, 1) for name in ("s", "l", "year"))
+    assert small.talks_per_agent_day > large.talks_per_agent_day == year.talks_per_agent_day
+    assert small.news_share == 0.5
+    assert 0.45 <= large.news_share <= small.news_share
+    assert year.news_share < 0.1
+    questions = sum(small.questions(family) for family in Family)
+    assert small.statements_between_people > questions
+
+
+def test_topics_with_themes_are_topics_of_the_public_pack() -> None:
+    assert set(catalogue().themes_of_topics) <= set(library().topics)
+
+
+def test_no_two_facts_of_a_talk_are_of_one_kind(planned: tuple[World, list[DayPlan]], talks: list[SessionPlan]) -> None:
+    by_key, pairs = _facts(planned[1]), 0
+    for talk in talks:
+        kinds = [by_key[f"{talk.session_id} {one.statement_id}"].fact.theme_kind for one in talk.statements]
+        assert len(kinds) == len(set(kinds))
+        pairs += len(kinds) > 1
+    assert pairs > 30
