@@ -164,3 +164,22 @@ def test_no_two_facts_of_a_talk_are_of_one_kind(planned: tuple[World, list[DayPl
         assert len(kinds) == len(set(kinds))
         pairs += len(kinds) > 1
     assert pairs > 30
+
+
+def test_wishes_are_withdrawn_or_contradicted_to_who_heard_them_on_an_earlier_day() -> None:
+    """About as often as _AIMS says, though most talks keep to the themes of their story."""
+    config = preset("s", 2)
+    planner = Planner(config, build_world(config), catalogue())
+    heard: dict[tuple[str, str], int] = {}
+    second = 0
+    for day in range(config.days):
+        plan = planner.plan(day)
+        planner.commit(plan)
+        for one in plan.stated:
+            listeners = [person for person in one.people if person != one.speaker]
+            if "." in one.wish.form:
+                second += 1
+                assert all(heard[listener, one.fact.fact_id] < day for listener in listeners)
+            for listener in listeners:
+                heard.setdefault((listener, one.fact.fact_id), day)
+    assert second > 20

@@ -39,6 +39,7 @@ def test_every_scenario_is_there_with_its_flags(world: Path) -> None:
     assert scenarios >= {"named", "circle", "not_before", "known_requester", "self"}
     rare = {"changed", "overruled", "friends_only", "explicit", "anonymous", "autonomous"}
     assert scenarios <= {"named", "circle", "not_before", "known_requester", "self", *rare}
+    assert scenarios & {"changed", "overruled"}
     for row in rows:
         truth = row["ground_truth"]
         assert truth["anonymous_querier"] == (row["asker_agent_id"] is None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -33,17 +33,17 @@ SHARES = (
 )
 """Shares of the statements between people, by kind: in proportion to the questions about them (design 6).
 
-Versions of what both people heard, and most later words on finds, come first, up to _AIMS."""
+Versions of what both people heard, most later words on finds, and second wishes come first, up to _AIMS."""
 ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))
 """Shares of the statements to an assistant, by kind."""
 _FINDS_PER_QUESTION, _MOST_FINDS = 6.0, 0.36
 """Finds per question on references, and their maximum share of the statements."""
-_AIMS = {"version": (Family.CONFLICT, 2.0), "fate": (Family.ANAPHORA, 1.5)}
+_AIMS = {"version": (Family.CONFLICT, 2.0), "fate": (Family.ANAPHORA, 1.5), "wish": (Family.PERMISSION, 0.15)}
 """For each kind of statement that refers to an earlier session: a family of questions, and statements per question."""
 _MOST_GUARDED = 0.4
 """Maximum share of the statements that are told in confidence."""
 _SPARE_GUARDED = 1.25
-"""Factor on that share: some guarded statements are second wishes, or are heard by several people."""
+"""Factor on that share: some guarded statements are heard by several people."""
 AGAIN = 0.4
 """Chance that a stated detail is one that the speaker has told another person before; small worlds use 0.85."""
 AGAIN_WITHIN = 2.0
@@ -52,8 +52,6 @@ SENSITIVE_PASSED_OVER = 0.6
 """Share of the sensitive details drawn that are replaced by another confidential one, which a wish may open to all."""
 _KNOWN_TO_MEMBERS = frozenset(("group_membership", "group_place", "group_members"))
 """Facts of a group that no member needs to be told; a role may be new to them."""
-SECOND_WISHES = 0.35
-"""Chance that a guarded statement is a second wish about an earlier one, if there can be one."""
 TOLD_TWICE = 0.5
 """Chance that a guarded fact that is drawn again is told to another person too."""
 _DAYS_BACK = 35
@@ -164,7 +162,7 @@ class Chooser:
     ) -> Choice | None:
         """Choose a statement of ``speaker`` to ``listeners`` (empty: to their assistant); None if nothing fits.
 
-        It is of ``theme``; a version or a fate, if none of the theme is possible, of the kinds ``possible``.
+        It is of ``theme``; what refers to an earlier talk, if none of the theme is possible, of the kinds ``possible``.
         """
         choice = self._across_sessions(stream, speaker, listeners, theme, possible)
         if choice is not None:
@@ -201,9 +199,9 @@ class Chooser:
     def _across_sessions(
         self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme, possible: Theme
     ) -> Choice | None:
-        """Choose the fate of a find or a version, as long as the days so far have fewer than _AIMS; else None.
+        """Choose the fate of a find, a version, or a second wish, as long as the days so far have fewer than _AIMS.
 
-        If need be of any kind that is ``possible``: there are few facts that two people both heard.
+        If need be of any kind that is ``possible``: there are few facts that two people both heard. None if none fits.
         """
         if len(listeners) != 1:
             return None
@@ -211,12 +209,14 @@ class Chooser:
             choice = self._fate(stream, speaker, listeners[0])
             if choice is not None:
                 return choice
-        if not self._too_few("version", self._versioned):
-            return None
-        of_theme = self._version(stream, speaker, listeners, theme)
-        return of_theme or self._version(stream, speaker, listeners, possible)
+        choices: list[Callable[[Theme], Choice | None]] = []
+        if self._too_few("version", self._versioned):
+            choices.append(lambda kinds: self._version(stream, speaker, listeners, kinds))
+        if self._too_few("wish", self._wished_again):
+            choices.append(lambda kinds: self._second_wish(stream, speaker, listeners, kinds))
+        return next((choice for kinds in (theme, possible) for choose in choices if (choice := choose(kinds))), None)
 
-    def _too_few(self, kind: str, noted: Noted[str]) -> bool:
+    def _too_few(self, kind: str, noted: Sized) -> bool:
         """Whether fewer statements of a kind of _AIMS were made than are aimed at by the end of the day."""
         family, times = _AIMS[kind]
         return len(noted) < times * self._config.questions(family) * (self._day + 1) / (self._config.days - 1)
@@ -284,10 +284,7 @@ class Chooser:
     ) -> Choice | None:
         """Choose a statement of one kind; None if nothing fits."""
         choose: Mapping[str, Callable[[], Choice | None]] = {
-            "guarded": lambda: (
-                self._second_wish(stream, day, speaker, listeners, theme)
-                or self._detail(stream, speaker, listeners, theme, guarded=True)
-            ),
+            "guarded": lambda: self._detail(stream, speaker, listeners, theme, guarded=True),
             "detail": lambda: self._detail(stream, speaker, listeners, theme, guarded=False),
             "happening": lambda: self._happening(stream, day, speaker, listeners),
             "find": lambda: self._find(stream, speaker, listeners),
@@ -338,15 +335,11 @@ class Chooser:
                 return Choice(fact, speaker, Role.TELL, fact.value)
         return None
 
-    def _second_wish(
-        self, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], theme: Theme
-    ) -> Choice | None:
+    def _second_wish(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
         """Choose a guarded fact for a person who knows it, with another wish: of the subject, or relayed by another.
 
         Once per fact and listener, so that the subject's latest wish counts, or the only one.
         """
-        if len(listeners) != 1 or not stream.chance(SECOND_WISHES):
-            return None
         listener = listeners[0]
         heard = self._knowledge.facts_heard(listener)
         told_facts = [heard[key] for key in self._knowledge.told.get(speaker, {}) if key in heard]
@@ -359,7 +352,7 @@ class Chooser:
                 continue
             first = stream.pick(open_ones)[0]
             fact, sensitive = first.fact, bool(first.fact.sensitive)
-            wish = self._wishes.second(stream, day, speaker, listeners, sensitive, first.wish, lead)
+            wish = self._wishes.second(stream, self._day, speaker, listeners, sensitive, first.wish, lead)
             if wish is not None:
                 self._wished_again.add((fact.fact_id, listener))
                 return Choice(fact, speaker, Role.WISH if lead == "changed" else Role.RETELL, fact.value, wish)
