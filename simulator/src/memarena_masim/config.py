@@ -25,18 +25,18 @@ RELEASED_COUNTS: dict[Family, int] = {
 }
 """Questions per family of the released data set (design 3); preset ``l`` has the same."""
 RELEASED_AGENT_DAYS = 750
-FACTS_PER_TALK = (1, 2, 2)
+FACTS_PER_TALK = (1, 1, 2)
 """Numbers of facts in a talk with news between two people, each with the same chance."""
-PLANNED = 0.85
+ASIDES = 0.8
+"""Chance that who answers a story adds a fact of their own, in a talk between two people."""
+PLANNED = 0.5
 """Chance that a fact in a talk between people is a planned statement: others are only mentioned."""
 _STATEMENTS_PER_QUESTION = 1.7
 """Statements between people that a world needs for each of its questions."""
-_STATED_PER_TALK = 1.25
-"""Mean number of planned statements in a talk with news."""
-_NEWS_SHARES = (0.45, 0.5)
-"""Minimum and maximum share of the talks between people with news."""
-_MOST_NEWS_IF_SMALL = 0.9
-"""Maximum share in a world of fewer than WEIGHTY_AGENT_DAYS, which has few talks."""
+_NEWS_SHARE, _NEWS_SHARE_IF_SMALL = 0.5, 0.9
+"""Share of the talks between people with news; the second in a world of fewer than WEIGHTY_AGENT_DAYS."""
+_LEFT_OUT = 0.15
+"""Share of the facts of talks that are not drawn: three people have fewer, and some find nothing to state."""
 _MOST_TALKS = 1.9
 """Maximum factor on the number of talks between people, for worlds with many questions per agent-day."""
 PP_SESSIONS_PER_AGENT_DAY = 8.9
@@ -116,36 +116,43 @@ class WorldConfig(BaseModel):
         return min(1.0, STOCK_DAYS / self.days)
 
     @property
-    def _talks_needed(self) -> float:
-        """Talks with news that the world's questions need, as a share of all talks at the usual number of talks."""
+    def news_share(self) -> float:
+        """Share of the talks between people with a thread for news; the others tell two stories."""
+        return self.pace * (_NEWS_SHARE if self.agents * self.days >= WEIGHTY_AGENT_DAYS else _NEWS_SHARE_IF_SMALL)
+
+    @property
+    def asides(self) -> float:
+        """Chance that who answers a story adds a fact of their own."""
+        return self.pace * ASIDES
+
+    @property
+    def _stated_per_talk(self) -> float:
+        """Mean number of planned statements in a talk between people."""
+        news = self.news_share * sum(FACTS_PER_TALK) / len(FACTS_PER_TALK)
+        return PLANNED * (1 - _LEFT_OUT) * (news + self.asides * (2 - self.news_share))
+
+    @property
+    def _more_talks(self) -> float:
+        """Factor on the number of talks with which they hold enough statements for the world's questions."""
         statements = _STATEMENTS_PER_QUESTION * sum(self.questions(family) for family in Family)
         talks = self.agents * self.days * self.density * PP_SESSIONS_PER_AGENT_DAY
-        return statements / (_STATED_PER_TALK * talks)
+        return statements / (self._stated_per_talk * talks)
 
     @property
     def talks_per_agent_day(self) -> float:
-        """Talks between people per agent and day: more where at most half of them would hold too few statements."""
-        factor = max(1.0, min(_MOST_TALKS, self._talks_needed / self._most_news))
-        return PP_SESSIONS_PER_AGENT_DAY * self.density * (factor if self.pace == 1 else 1.0)
-
-    @property
-    def news_share(self) -> float:
-        """Share of the talks between people in which facts are stated; the others tell two stories."""
-        return self.pace * max(_NEWS_SHARES[0], min(self._most_news, self._talks_needed))
-
-    @property
-    def _most_news(self) -> float:
-        return _NEWS_SHARES[1] if self.agents * self.days >= WEIGHTY_AGENT_DAYS else _MOST_NEWS_IF_SMALL
+        """Talks between people per agent and day: more in a world with many questions for its size."""
+        factor = max(1.0, min(_MOST_TALKS, self._more_talks)) if self.pace == 1 else 1.0
+        return PP_SESSIONS_PER_AGENT_DAY * self.density * factor
 
     @property
     def scarce(self) -> bool:
         """Whether the world has hardly enough statements for its questions."""
-        return self._talks_needed > self._most_news
+        return self._more_talks > 1
 
     @property
     def statements_between_people(self) -> float:
         """Estimate the number of planned statements between people."""
-        return self.agents * self.days * self.talks_per_agent_day * self.news_share * _STATED_PER_TALK
+        return self.agents * self.days * self.talks_per_agent_day * self._stated_per_talk
 
     def dates_from(self, day: int) -> date:
         """Return the day from which dates are counted in details that first come up on ``day``."""

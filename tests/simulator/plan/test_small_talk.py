@@ -1,4 +1,4 @@
-"""Tests plan/small_talk.py: mentions are of the kinds of statements, and none is fit for a question."""
+"""Tests plan/small_talk.py: about as many mentions as statements, of the same kinds, none fit for a question."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def test_items_and_finds_of_small_talk_are_never_those_of_statements(plans: list
     assert not set().union(*things[::2]) & set().union(*things[1::2])
 
 
-def test_mentions_are_of_the_kinds_of_statements(plans: list[DayPlan]) -> None:
-    """With an assistant there are about as many of them; between people most facts are planned."""
+def test_mentions_are_about_as_many_as_statements_and_of_the_same_kinds(plans: list[DayPlan]) -> None:
+    """Between people, and with an assistant, who is told more of them."""
     planned = Counter(one.fact.attribute for plan in plans for one in plan.stated)
     mentioned = Counter(one.fact.attribute for plan in plans for one in plan.mentioned)
     in_confidence = {key for key, one in catalogue().attributes.items() if one.confidential}
     assert set(mentioned) <= set(planned) | in_confidence
-    for between_people, least, most in ((False, 0.5, 2.0), (True, 0.1, 0.5)):
+    for between_people, least, most in ((False, 0.7, 3.0), (True, 0.7, 1.5)):
         stated, passing = (
             sum((len(one.people) > 1) == between_people for one in ones)
             for ones in (
@@ -97,7 +97,7 @@ def test_mentions_keep_to_what_their_speaker_can_know(plans: list[DayPlan]) -> N
                 assert not one.fact.guarded
                 assert one.fact.subject not in one.people
                 assert world.edge(one.speaker, one.fact.subject).layer >= 0
-    assert about_others > 3
+    assert about_others > 10
 
 
 def test_items_reserved_for_small_talk_differ_between_worlds() -> None:

@@ -373,8 +373,25 @@ def test_a_fact_between_people_is_taken_up_before_its_teller_says_more(spoken: t
             lines = catalogue().bank.rules[more_rule(statement, catalogue())].alternatives
             for number in statement.later:
                 count += 1
-                words = _content_of(" ".join(node.text for node in lines[number]))
+                slots = catalogue().bank.slots_of(lines[number])
+                words = _content_of(" ".join(node.text for node in lines[number])) - slots
                 assert len(words & _content_of(turn.text)) >= 0.7 * len(words)
+    assert count > 100
+
+
+def test_a_fact_that_is_added_to_a_story_is_taken_up_before_the_story_goes_on(spoken: tuple[World, Spoken]) -> None:
+    """The turn after it is the story's teller's: a reaction, a line that leads back, and the next beat."""
+    ways_back = [text.split(" $matter")[0] for text in wordings_of(library().frame.rules["back"])]
+    count = 0
+    for plan, turns in spoken[1]:
+        for statement in plan.statements:
+            if plan.kind.with_assistant or plan.in_news(statement.turn):
+                continue
+            count += 1
+            text = turns[statement.turn + 1].text
+            place = next(text.index(way) for way in ways_back if way in text)
+            assert place > 10
+            assert len(text) - place > 100
     assert count > 100
 
 
@@ -448,7 +465,7 @@ def test_lines_around_a_fact_are_new_to_all_present(spoken: tuple[World, Spoken]
             assert not [line for line in new & set(met) if line[1].startswith("react.") or plan.day - met[line] < 2]
             met.update(dict.fromkeys(new, plan.day))
     assert lines > 500
-    assert views > 200
+    assert views > 150
 
 
 def test_a_scene_is_told_to_the_next_listener_in_other_words(spoken: tuple[World, Spoken]) -> None:
@@ -460,7 +477,7 @@ def test_a_scene_is_told_to_the_next_listener_in_other_words(spoken: tuple[World
             text = " ".join(turns[position].text for position in positions if turns[position].speaker == narrator)
             told.setdefault(key, []).append(set(sentences_of(text)))
     shared = [len(one & other) / len(one) for texts in told.values() for one, other in pairwise(texts)]
-    assert len(shared) > 20
+    assert len(shared) > 10
     assert sum(shared) / len(shared) < 0.5
 
 

@@ -127,7 +127,7 @@ class Courses:
             more = self._met(next_half, BEATS, people) - self._met(least, TALK_BEATS, people)
             if not fresh or more < 0 or (more == 0 and stream.chance(GOES_ON)):
                 return self.telling(thread, narrator, listeners, self.library.scenes[next_half], TALK_BEATS)
-        return self.telling(thread, narrator, listeners, self.library.scenes[least], 0)
+        return self.telling(thread, narrator, listeners, self.library.scenes[least], 0, before)
 
     def _clashes(self, scene: str, narrator: str, before: Thread | None) -> bool:
         """Whether a scene is that of ``before``, or its teller's names in it are among those of ``before``."""
@@ -158,12 +158,23 @@ class Courses:
             for halves in (self._heard_by(person).halves, self._halves_today.get(person, _NOTHING))
         ]
 
-    def telling(self, thread: Thread, narrator: str, listeners: Sequence[str], scene: Scene, first_beat: int) -> Thread:
-        """Return ``thread`` with ``scene`` from ``first_beat`` on and its names; count it as met today."""
+    def telling(
+        self,
+        thread: Thread,
+        narrator: str,
+        listeners: Sequence[str],
+        scene: Scene,
+        first_beat: int,
+        before: Thread | None = None,
+    ) -> Thread:
+        """Return ``thread`` with ``scene`` from ``first_beat`` on and its names; count it as met today.
+
+        New names are none of ``before``, the talk's first story.
+        """
         self._today |= {(narrator, listener, scene.key) for listener in listeners}
         names = self._known_names(narrator, scene.key)
         if names is None:
-            names = self._names_today[narrator, scene.key] = self._draw(narrator, listeners, scene)
+            names = self._names_today[narrator, scene.key] = self._draw(narrator, listeners, scene, before)
         beats = first_beat + TALK_BEATS
         met = max(self._met(scene.key, beats, [person]) for person in (narrator, *listeners))
         for person in (narrator, *listeners):
@@ -175,17 +186,19 @@ class Courses:
         """Return the names in a narrator's scene; None if none were drawn yet, () or None if it has no people."""
         return self._names.get((narrator, scene)) or self._names_today.get((narrator, scene))
 
-    def _draw(self, narrator: str, listeners: Sequence[str], scene: Scene) -> tuple[tuple[str, str], ...]:
+    def _draw(
+        self, narrator: str, listeners: Sequence[str], scene: Scene, before: Thread | None
+    ) -> tuple[tuple[str, str], ...]:
         """Draw a name for each person of the scene, as (slot, name).
 
         Each is new to narrator and listeners if the pool has such a name; else new among the narrator's scenes; else
-        at least new within this scene.
+        at least new within this scene and ``before``.
         """
         stream = Stream(self.key, "names", narrator, scene.key)
         of_narrator = {name for (who, _), names in self._names_today.items() if who == narrator for _, name in names}
         people = (narrator, *listeners)
         known = [set(self._heard_by(person).names) | self._heard_today.get(person, set()) for person in people]
-        used: set[str] = set()
+        used = {name for _, name in before.names} if before is not None else set[str]()
         names = []
         for slot, sex in sorted(scene.people.items()):
             for avoided in (used.union(of_narrator, *known), used | of_narrator | self._own_names(narrator), used):

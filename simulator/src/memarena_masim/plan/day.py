@@ -1,10 +1,10 @@
 """Plans the days of a world: sessions with their threads and statements, from what was known when each day began.
 
 A talk between people begins with half of a *scene*, a story of several beats (``courses.py``). Then another of them
-tells half of one of theirs, or there is a thread for *news*, in which one to three facts are stated, with turns in
-between in which they are taken up and more is said about them. A session with an assistant has a scene and a thread for
-news. Planned statements are those that questions may be about; *small talk* is facts that are only mentioned. Both keep
-to the talk's *theme*, a set of kinds of facts.
+tells half of one of theirs, or there is a thread for *news*, in which one or two facts are stated, with turns in
+between in which they are taken up and more is said about them. Who answers a story may add a fact of theirs, an
+*aside*. A session with an assistant has a scene and a thread for news. Planned statements are those that questions may
+be about; *small talk* is facts that are only mentioned. Both keep to the talk's *theme*, a set of kinds of facts.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from memarena_masim.plan.state import Fact, FactKind, Knowledge, Role, StatedFac
 from memarena_masim.plan.statements import Choice, Chooser
 from memarena_masim.plan.threads import (
     Slot,
+    asides,
     first_slot,
     first_story,
     next_slot,
@@ -49,7 +50,7 @@ from memarena_masim.rng import Stream
 from memarena_masim.world.build import RELATION_KINDS, pools, relation
 from memarena_masim.world.model import Person, World, WorldEvent
 
-_STATEMENTS_TO_ASSISTANT = (0, 1, 1, 2)
+_STATEMENTS_TO_ASSISTANT = (0, 1, 1, 1)
 """Numbers of planned statements in a session with an assistant, each with the same chance."""
 _OF_STORY = 0.6
 """Chance that the news after a story is of the story's themes, if its topic has any."""
@@ -59,7 +60,7 @@ PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3)
 """Kinds of memory probes, with their shares."""
 _PROBED = 0.7
 """Chance that a statement of a memory probe is the answer to a question of the assistant."""
-_TURNS_WITH_ASSISTANT = (11, 11, 13)  # odd, so that the assistant has the last word
+_TURNS_WITH_ASSISTANT = (11, 13, 13)  # odd, so that the assistant has the last word
 """Numbers of turns in a session with an assistant, each with the same chance."""
 _NAMES_PLACE = 0.6
 """Chance that the first turn of a talk in a public place names the place."""
@@ -103,7 +104,10 @@ class _Exchange(NamedTuple):
 
 
 class _News(NamedTuple):
-    """A fact of a talk between people: its turn, what is stated, and whether it is a planned statement."""
+    """A fact of a talk between people: its turn, what is stated, and whether it is a planned statement.
+
+    An aside has a slot that is not asked.
+    """
 
     slot: Slot
     choice: Choice
@@ -154,6 +158,7 @@ class Planner:
         source, wishes = FactSource(config, self.catalogue), Wishes(config, world, self._names)
         self._chooser = Chooser(config, world, self.catalogue, source, self.knowledge, wishes)
         self._kinds = frozenset[str]().union(*self.catalogue.themes)
+        self._sensitive = frozenset(key for key, one in self.catalogue.attributes.items() if one.sensitive)
         self._small_talk = SmallTalk(config, world, mentioned, self._chooser.attributes, wishes)
         names = {"man": pools(config.words)["other_men"], "woman": pools(config.words)["other_women"]}
         self._courses = Courses(words, names, config.key)
@@ -286,16 +291,21 @@ class Planner:
     def _plan_talk(
         self, plan: SessionPlan, stream: Stream, topic: str, people: list[Person]
     ) -> tuple[SessionPlan, list[StatedFact], list[StatedFact]]:
-        """Plan a talk between people: a story, and then the facts of its thread for news, or else a second story."""
+        """Plan a talk between people: a story, and then the facts of its thread for news, or else a second story.
+
+        To each story its listener may add a fact of their own.
+        """
         ids = [person.agent_id for person in people]
         story = self._add_scene(stream, first_story(stream, topic, len(people)), ids, None)
         plan = replace(plan, threads=(story,))
         facts = self._draw_news(plan, stream, ids) if stream.chance(self.config.news_share) else []
-        if not facts:
+        if facts:
+            plan = replace(plan, threads=with_news(story, facts[-1].slot, len(people)))
+        else:
             teller = people[(story.narrator + 1) % len(people)]
             first, second = two_stories(stream, story, self._draw_topic(stream, [teller]), len(people))
-            return replace(plan, threads=(first, self._add_scene(stream, second, ids, None, story))), [], []
-        plan = replace(plan, threads=with_news(story, facts[-1].slot, len(people)))
+            plan = replace(plan, threads=(first, self._add_scene(stream, second, ids, None, story)))
+        facts += self._draw_asides(plan, stream, ids, facts)
         statements: list[Statement] = []
         stated: list[StatedFact] = []
         mentioned: list[StatedFact] = []
@@ -323,29 +333,66 @@ class Planner:
         facts: list[_News] = []
         possible: Theme = None
         for _ in range(count):
-            speaker = ids[plan.speaker_index(slot.turn)]
-            others = tuple(agent for agent in ids if agent != speaker)
-            choice, planned = None, stream.chance(PLANNED)
-            if planned:
-                choice = self._chooser.choose(stream, plan.day, speaker, others, False, theme, possible)
-            if choice is None:
-                planned = False
-                next_speaker = ids[plan.speaker_index(slot.turn + 1)]
-                texts = {text for fact in facts for text in (fact.choice.fact.item, fact.choice.value.text)}
-                mention = self._small_talk.draw(stream, False, theme)
-                exchange = _Exchange(speaker, next_speaker, mention.kind)
-                earlier = self._exchanges[exchange] + self._exchanges_today[exchange]
-                in_order = (speaker, next_speaker, *(agent for agent in others if agent != next_speaker))
-                choice = self._small_talk.choose(stream, plan.day, mention, in_order, earlier, texts)
-            if choice is None or (possible is not None and choice.fact.theme_kind not in possible):
+            fact = self._draw_fact(plan, stream, ids, slot, facts, theme, possible)
+            if fact is None:
                 continue
-            facts.append(_News(slot, choice, planned))
-            possible = (possible or self._kinds) - {choice.fact.theme_kind}
-            theme = (theme or self._draw_theme(stream, choice.fact) or possible) & possible
+            facts.append(fact)
+            possible = (possible or self._kinds) - {fact.choice.fact.theme_kind}
+            theme = (theme or self._draw_theme(stream, fact.choice.fact) or possible) & possible
             if not theme:
                 break
             slot = next_slot(stream, slot, len(ids))
         return facts
+
+    def _draw_asides(
+        self, plan: SessionPlan, stream: Stream, ids: Sequence[str], facts: Sequence[_News]
+    ) -> list[_News]:
+        """Choose a fact that goes with a story, or none, for who answers each of the talk's stories.
+
+        No two facts of the talk, ``facts`` included, are of one kind. Nobody adds a sensitive one by the way.
+        """
+        chosen: list[_News] = []
+        first = 0
+        for thread in plan.threads:
+            turns = asides(thread, first, len(ids)) if thread.scene and len(ids) == _PAIR else []
+            first += thread.turns
+            if not turns or not stream.chance(self.config.asides):
+                continue
+            kinds = {fact.choice.fact.theme_kind for fact in (*facts, *chosen)}
+            theme = self.catalogue.themes_of_topics.get(thread.topic, self._kinds) - kinds - self._sensitive
+            slot = Slot(stream.pick(turns), asked=False)
+            fact = self._draw_fact(plan, stream, ids, slot, (*facts, *chosen), theme, theme) if theme else None
+            if fact is not None:
+                chosen.append(fact)
+        return chosen
+
+    def _draw_fact(
+        self,
+        plan: SessionPlan,
+        stream: Stream,
+        ids: Sequence[str],
+        slot: Slot,
+        facts: Sequence[_News],
+        theme: Theme,
+        possible: Theme,
+    ) -> _News | None:
+        """Choose a fact for a turn of a talk between people; None if nothing fits, or its kind is not ``possible``."""
+        speaker, next_speaker = (ids[plan.speaker_index(slot.turn + step)] for step in (0, 1))
+        others = tuple(agent for agent in ids if agent != speaker)
+        choice, planned = None, stream.chance(PLANNED)
+        if planned:
+            choice = self._chooser.choose(stream, plan.day, speaker, others, False, theme, possible)
+        if choice is None:
+            planned = False
+            texts = {text for fact in facts for text in (fact.choice.fact.item, fact.choice.value.text)}
+            mention = self._small_talk.draw(stream, False, theme)
+            exchange = _Exchange(speaker, next_speaker, mention.kind)
+            earlier = self._exchanges[exchange] + self._exchanges_today[exchange]
+            in_order = (speaker, next_speaker, *(agent for agent in others if agent != next_speaker))
+            choice = self._small_talk.choose(stream, plan.day, mention, in_order, earlier, texts)
+        if choice is None or (possible is not None and choice.fact.theme_kind not in possible):
+            return None
+        return _News(slot, choice, planned)
 
     def _add_statements(
         self, plan: SessionPlan, stream: Stream, people: list[Person]

@@ -16,6 +16,8 @@ from memarena_masim.rng import Stream
 
 _TWO_LINES = 0.7
 """Chance that a speaker of usual pace adds two lines to a fact, if there are two."""
+_LINE_OF_ASIDE = 0.6
+"""Chance that a speaker adds a line to a fact that they state within another person's story, without a wish."""
 _OPINION = 0.7
 """Chance that the next speaker has an opinion of a fact, if there is a wording that no one present has heard."""
 _AGAIN_DAYS = 2
@@ -61,18 +63,21 @@ class Lines:
 
     def _lined(self, stream: Stream, plan: SessionPlan, statement: Statement, people: Sequence[str]) -> Statement:
         speaker, following = (plan.speakers[plan.speaker_index(statement.turn + step)] for step in (0, 1))
+        aside = not plan.in_news(statement.turn)
         more: tuple[int, ...] = ()
         later: tuple[int, ...] = ()
         if not statement.prompt:
             rule = more_rule(statement, self._catalogue)
             count = 1 + stream.chance(_TWO_LINES * speaker.pace**3)
-            if plan.kind.with_assistant:
+            if aside:
+                more = self._more(stream, rule, people, int(not statement.level and stream.chance(_LINE_OF_ASIDE)))
+            elif plan.kind.with_assistant:
                 more = self._more(stream, rule, people, count)
             else:  # a friend takes up the fact, and then its teller says more
                 lines = self._more(stream, rule, people, count + 1)
                 more, later = lines[1:], lines[:1]
         view = opinion_rule(statement, self._catalogue)
-        views = view is not None and not following.assistant and stream.chance(_OPINION)
+        views = view is not None and not (following.assistant or aside) and stream.chance(_OPINION)
         opinion = self._opinion(stream, view, people) if view and views else None
         return replace(statement, more=more, later=later, opinion=opinion)
 

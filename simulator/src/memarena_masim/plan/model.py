@@ -167,6 +167,15 @@ class SessionPlan:
         """Return the topic of the thread that tells a scene."""
         return next(thread.topic for thread in self.threads if thread.topic != NEWS)
 
+    def in_news(self, turn: int) -> bool:
+        """Whether a turn is in a thread for news."""
+        first = 0
+        for thread in self.threads:
+            first += thread.turns
+            if turn < first:
+                return thread.topic == NEWS
+        return False
+
     def speaker_index(self, turn: int) -> int:
         """Return the index of the speaker of a turn; the speakers take turns in their order."""
         first = len(self.speakers) - 1 if self.kind.with_assistant else self.threads[0].narrator

@@ -19,7 +19,7 @@ AIMS = (0, 1, 4, 16)
 _CLASS_SHARES = (0.32, 0.24, 0.22, 0.22)
 _DETAILS_PER_STATEMENT = 0.45
 """Share of the statements between people that are details, including retellings and changes."""
-_DETAILS_TO_ASSISTANT = 0.5
+_DETAILS_TO_ASSISTANT = 0.4
 _PEOPLE_PER_MEETING = 2.1
 _VALUES_HEARD = 6
 """Minimum mean number of values of an attribute that a person hears, so that a cloze question has wrong options."""

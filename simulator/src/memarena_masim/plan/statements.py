@@ -29,16 +29,21 @@ SHARES = (
     ("guarded", 0.06),
     ("tie", 0.03),
     ("change", 0.04),
-    ("community", 0.05),
+    ("community", 0.12),
 )
 """Shares of the statements between people, by kind: in proportion to the questions about them (design 6).
 
-Versions of what both people heard, most later words on finds, and second wishes come first, up to _AIMS."""
+Fates of finds, versions of what both people heard, second wishes and changes come first, up to _AIMS."""
 ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))
 """Shares of the statements to an assistant, by kind."""
 _FINDS_PER_QUESTION, _MOST_FINDS = 6.0, 0.36
 """Finds per question on references, and their maximum share of the statements."""
-_AIMS = {"version": (Family.CONFLICT, 2.0), "fate": (Family.ANAPHORA, 1.5), "wish": (Family.PERMISSION, 0.15)}
+_AIMS = {
+    "version": (Family.CONFLICT, 2.0),
+    "fate": (Family.ANAPHORA, 1.5),
+    "wish": (Family.PERMISSION, 0.15),
+    "change": (Family.QA, 0.4),
+}
 """For each kind of statement that refers to an earlier session: a family of questions, and statements per question."""
 _MOST_GUARDED = 0.4
 """Maximum share of the statements that are told in confidence."""
@@ -199,7 +204,7 @@ class Chooser:
     def _across_sessions(
         self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme, possible: Theme
     ) -> Choice | None:
-        """Choose the fate of a find, a version, or a second wish, as long as the days so far have fewer than _AIMS.
+        """Choose a fate, a version, a second wish or a change, as long as the days so far have fewer than _AIMS.
 
         If need be of any kind that is ``possible``: there are few facts that two people both heard. None if none fits.
         """
@@ -214,6 +219,8 @@ class Chooser:
             choices.append(lambda kinds: self._version(stream, speaker, listeners, kinds))
         if self._too_few("wish", self._wished_again):
             choices.append(lambda kinds: self._second_wish(stream, speaker, listeners, kinds))
+        if self._too_few("change", self._outdated):
+            choices.append(lambda kinds: self._change(stream, speaker, listeners, kinds))
         return next((choice for kinds in (theme, possible) for choose in choices if (choice := choose(kinds))), None)
 
     def _too_few(self, kind: str, noted: Sized) -> bool:

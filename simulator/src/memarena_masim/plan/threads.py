@@ -17,7 +17,7 @@ _ASKED_FOR_STORY = 0.5
 """Chance that the teller of the first story asks for the second one; else the second teller begins unasked."""
 _ASKED_OPENLY = 0.45
 """Chance that the turn before a fact asks openly what is new; else its speaker brings it up."""
-_NEWS_AT_ONCE = 0.3
+_NEWS_AT_ONCE = 0.5
 """Chance that the one fact of a talk between two people comes before the story: the first turn asks what is new."""
 _SECOND_STORY_BEATS = {2: TALK_BEATS, 3: 2}
 """Beats of the second story, by the number of people."""
@@ -70,6 +70,12 @@ def next_slot(stream: Stream, slot: Slot, people: int) -> Slot:
     """Return the next turn that may state a fact, after its listener took up the first and its teller said more."""
     asked = stream.chance(_ASKED_OPENLY)
     return Slot(slot.turn + people + 1 + asked, asked)
+
+
+def asides(thread: Thread, first: int, people: int) -> list[int]:
+    """Return the turns of a story that answer a beat and come before another one; ``first`` is its first turn."""
+    asked = thread.turns % people == 1 and first > 0
+    return list(range(first + asked + 1, first + thread.turns - people + 1, people))
 
 
 def with_news(story: Thread, last: Slot, people: int) -> tuple[Thread, Thread]:

@@ -58,9 +58,11 @@ def _scene(talk: Talk, scene: SceneTelling, before: SceneTelling | None, speaker
         shifts = position == 0 and index > 0
         ends = position == thread.turns - 1
         turn.begin(index, before if shifts and speaker == narrator else None)
-        following = _statement(talk, index + 1)
+        statement, following = _statement(talk, index), _statement(talk, index + 1)
         if speaker == narrator:
             answer = scene.scene.beats[beat]
+            if talk.stated is not None and not shifts and not plan.kind.with_assistant:
+                turn.frame("back")
             if shifts and before is None and not plan.kind.with_assistant:
                 turn.frame("answer.more")  # the news came first
             if shifts:
@@ -77,8 +79,10 @@ def _scene(talk: Talk, scene: SceneTelling, before: SceneTelling | None, speaker
             turn.frame("ask.too")
         elif (speaker - narrator) % people == 1:
             answered = position + (narrator - speaker) % people < thread.turns
-            goes_on = answered and following is None and talk.stream.chance(turn.who.asking)
-            turn.body(turn.answer(beat - 1), question=goes_on)
+            goes_on = answered and statement is following is None and talk.stream.chance(turn.who.asking)
+            turn.body(turn.answer(beat - 1), question=goes_on, brief=statement is not None)
+            if statement is not None:
+                turn.news(statement, lead="aside")
         else:
             turn.also()
         turn.end(index, last and ends)

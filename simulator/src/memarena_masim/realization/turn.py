@@ -236,12 +236,12 @@ class Turn:
             parts.insert(0, Part(plain, optional=False, question=False))
         return tuple(parts)
 
-    def body(self, sentences: Sequence[Part], question: bool) -> None:
-        """Say the sentences of a beat; optional ones as the turn's length allows."""
+    def body(self, sentences: Sequence[Part], question: bool, brief: bool = False) -> None:
+        """Say the sentences of a beat; optional ones as the turn's length allows, or if ``brief`` none."""
         talk = self._talk
         if sentences and not self._marked and not self.who.assistant and talk.stream.chance(PAUSES * self.who.fillers):
             self.frame("pause" if self._teller else "pause.answer")
-        aim = self._aim()
+        aim = 0.0 if brief else self._aim()
         texts = [sentence.text for sentence in sentences]
         candidates = [n for n, sentence in enumerate(sentences) if question or not sentence.question]
         chosen = {n for n in candidates if not sentences[n].optional} or set(candidates[:1])
@@ -299,15 +299,15 @@ class Turn:
 
     # ------------------------------------------------------------ facts
 
-    def news(self, statement: Statement) -> None:
-        """State a fact with the lines around it: as an answer, or unprompted."""
+    def news(self, statement: Statement, lead: str = "link") -> None:
+        """State a fact with the lines around it: as an answer, or unprompted, after a line of the rule ``lead``."""
         text = self._fact(statement.frame, statement)
         if self._invited is not statement and not _LED_UP.match(text):
             slots = dict(statement.slots)
-            lead = "link" if statement.frame_parts.person == "own" else "link.told"
-            text = f"{self._framed(lead, **slots)} {_LEAD_IN.sub('', text)}"
+            rule = lead if statement.frame_parts.person == "own" else "link.told"
+            text = f"{self._framed(rule, **slots)} {_LEAD_IN.sub('', text)}"
         self.say(text)
-        if not statement.prompt:
+        if not statement.prompt and (statement.more or lead == "link"):
             self._more(statement, statement.more)
         if statement.level:
             self.say(self._fact(f"level.{statement.level}", statement))
