@@ -333,9 +333,8 @@ def _asks(plan: SessionPlan, statement: Statement) -> set[str]:
         name = "pa.invited" if plan.kind.with_assistant else "invited.open"
         asks = [text for rule in (name, f"{name}.first") if rule in rules for text in wordings_of(rules[rule])]
         return {finish(Template(text).safe_substitute(slots)) for text in asks}
-    _, kind, person = statement.frame.split(".")
-    rule = f"{kind}.{person}" if kind in catalogue().attributes else kind_of(statement, catalogue())
-    return {Template(text).safe_substitute(slots) for text in wordings_of(bank[f"invite.{rule}"])}
+    rule = bank[f"invite.{statement.frame_parts.attribute}"]
+    return {Template(text).safe_substitute(slots) for text in wordings_of(rule)}
 
 
 def test_a_fact_is_asked_for_as_planned_or_brought_up_by_its_speaker(spoken: tuple[World, Spoken]) -> None:

@@ -193,8 +193,8 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
     bank.read(facts / "more.bank")
     kinds = (*attributes, *community, *happenings, "find", "fate", *ties)
     for name, rules in (
-        ("invites.toml", [f"invite.{kind}.own" for kind in attributes]),
-        ("invites.bank", [f"invite.{kind}" for kind in kinds if kind not in attributes]),
+        ("invites.toml", [f"invite.{kind}" for kind, one in attributes.items() if one.changes or one.confidential]),
+        ("invites.bank", ["invite.fate"]),
         ("more.bank", [f"more.{kind}" for kind in (*kinds, "told", "change")]),
     ):
         missing = [rule for rule in rules if rule not in bank.rules]
@@ -288,17 +288,15 @@ def _rules(bank: Bank, key: str, lines: list[str], where: str) -> None:
 
 
 def _invites(bank: Bank, key: str, lines: list[str]) -> None:
-    """Add the questions about a detail of the person asked, and of a person who is not present."""
+    """Add the questions about a detail of the person who is asked."""
     for line in lines:
-        bank.add(f"invite.{key}.own", f"{in_person(line, 'you')}?", f"facts/invites.toml: {key}")
-        bank.add(f"invite.{key}.told", f"{in_person(line, 'told')}?", f"facts/invites.toml: {key}")
+        bank.add(f"invite.{key}", f"{in_person(line, 'you')}?", f"facts/invites.toml: {key}")
 
 
 def _no_stray_rules(bank: Bank, kinds: Sequence[str], attributes: Collection[str]) -> None:
     """Raise MasimError for a question or addition to a kind of fact that does not exist: it would never be said."""
     used_rules = {f"more.{kind}" for kind in (*kinds, "told", "change")}
-    used_rules |= {f"invite.{kind}" for kind in kinds if kind not in attributes}
-    used_rules |= {f"invite.{kind}.{form}" for kind in attributes for form in ("own", "told")}
+    used_rules |= {f"invite.{kind}" for kind in kinds}
     for name in bank.rules:
         if name.startswith(("invite.", "more.")) and name not in used_rules:
             raise MasimError(f"facts/invites.bank, more.bank: {name}: there is no such kind of fact")

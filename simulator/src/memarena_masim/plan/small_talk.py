@@ -28,8 +28,6 @@ class Mention:
     """The kind of thing to mention, before it is drawn. ``kind`` is an attribute's key, ``happening`` or ``find``."""
 
     kind: str
-    mood: str = ""
-    """Mood of a happening; "" for any."""
     of_another: bool = False
     """Whether it is about a person who is not present."""
     guarded: bool = False
@@ -70,10 +68,6 @@ class SmallTalk:
         if drawn == "detail":
             return Mention(stream.pick(attributes), of_another=not assistant and stream.chance(_OF_OTHERS))
         return Mention(drawn)
-
-    def has(self, kind: str) -> bool:
-        """Whether facts of a kind can be mentioned."""
-        return kind in (HAPPENING, FIND) or kind in self._attributes
 
     def choose(
         self,
@@ -117,10 +111,7 @@ class SmallTalk:
     def _items(self, mention: Mention) -> tuple[str, ...]:
         """Return the happenings, sources of finds, or items of the attribute that ``mention`` can be about."""
         if mention.kind == HAPPENING:
-            moods = self._catalogue.moods
-            return tuple(
-                happening for happening in self._catalogue.happenings if mention.mood in ("", moods[base(happening)])
-            )
+            return self._catalogue.happenings
         return self._catalogue.sources if mention.kind == FIND else self._catalogue.attributes[mention.kind].items
 
     def _fact(self, kind: str, subject: str, item: str, day: int) -> Fact:

@@ -292,10 +292,7 @@ class Turn:
         if statement.invite is not Invite.THING:
             self.frame("invited.open.first" if first else "invited.open")
             return
-        kind, person = kind_of(statement, catalogue(self._talk.library.pack)), statement.frame_parts.person
-        about_item = kind in catalogue(self._talk.library.pack).attributes
-        question = self._fact(f"invite.{kind}.{person}" if about_item else f"invite.{kind}", statement)
-        self.frame("invited", q=question)
+        self.frame("invited", q=self._fact(f"invite.{statement.frame_parts.attribute}", statement))
 
     # ------------------------------------------------------------ facts
 
