@@ -31,8 +31,11 @@ ASIDES = 0.8
 """Chance that who answers a story adds a fact of their own, in a talk between two people."""
 PLANNED = 0.5
 """Chance that a fact in a talk between people is a planned statement: others are only mentioned."""
-_STATEMENTS_PER_QUESTION = 1.7
-"""Statements between people that a world needs for each of its questions."""
+_MOST_PLANNED = 0.85
+"""Maximum of that chance, for worlds in which more talks do not hold enough statements."""
+_STATEMENTS_PER_QUESTION = 0.92
+"""Statements between people that a long life needs for each question; a short one needs more, as on its first day
+nothing can refer to an earlier talk, and nothing can refer to its last day."""
 _NEWS_SHARE, _NEWS_SHARE_IF_SMALL = 0.5, 0.9
 """Share of the talks between people with news; the second in a world of fewer than WEIGHTY_AGENT_DAYS."""
 _LEFT_OUT = 0.15
@@ -126,17 +129,23 @@ class WorldConfig(BaseModel):
         return self.pace * ASIDES
 
     @property
-    def _stated_per_talk(self) -> float:
-        """Mean number of planned statements in a talk between people."""
+    def _facts_per_talk(self) -> float:
+        """Mean number of facts in a talk between people."""
         news = self.news_share * sum(FACTS_PER_TALK) / len(FACTS_PER_TALK)
-        return PLANNED * (1 - _LEFT_OUT) * (news + self.asides * (2 - self.news_share))
+        return (1 - _LEFT_OUT) * (news + self.asides * (2 - self.news_share))
 
     @property
     def _more_talks(self) -> float:
         """Factor on the number of talks with which they hold enough statements for the world's questions."""
-        statements = _STATEMENTS_PER_QUESTION * sum(self.questions(family) for family in Family)
+        questions = sum(self.questions(family) for family in Family)
+        statements = _STATEMENTS_PER_QUESTION * questions * (self.days / (self.days - 1)) ** 2
         talks = self.agents * self.days * self.density * PP_SESSIONS_PER_AGENT_DAY
-        return statements / (self._stated_per_talk * talks)
+        return statements / (PLANNED * self._facts_per_talk * talks)
+
+    @property
+    def planned(self) -> float:
+        """Chance that a fact in a talk between people is a planned statement: more where more talks do not suffice."""
+        return min(_MOST_PLANNED, PLANNED * max(1.0, self._more_talks / _MOST_TALKS)) if self.pace == 1 else PLANNED
 
     @property
     def talks_per_agent_day(self) -> float:
@@ -152,7 +161,7 @@ class WorldConfig(BaseModel):
     @property
     def statements_between_people(self) -> float:
         """Estimate the number of planned statements between people."""
-        return self.agents * self.days * self.talks_per_agent_day * self._stated_per_talk
+        return self.agents * self.days * self.talks_per_agent_day * self.planned * self._facts_per_talk
 
     def dates_from(self, day: int) -> date:
         """Return the day from which dates are counted in details that first come up on ``day``."""

@@ -157,16 +157,35 @@ def test_no_subject_tells_a_fact_to_a_listener_on_two_days(seed: int) -> None:
 
 @given(seeds)
 @SLOW
-def test_only_versions_change_a_value_at_most_once_per_detail(seed: int) -> None:
-    """The fact's subject is not in the session in which another person states a version."""
+def test_only_versions_change_a_value_and_all_of_a_detail_to_the_same_one(seed: int) -> None:
+    """Each listener heard the detail before, and hears one version; who states a version heard none.
+
+    The fact's subject is not in the session in which another person states a version.
+    """
     planner, _ = simulate(seed, agents=8, days=6, density=0.8)
-    versions = [stated for stated in planner.knowledge.said if stated.role is Role.VERSION]
-    assert len({stated.fact.fact_id for stated in versions}) == len(versions)
-    for stated in planner.knowledge.said:
-        changed = stated.value.text != stated.fact.value.text
-        assert changed == (stated.role is Role.VERSION)
-    for stated in versions:
+    said = planner.knowledge.said
+    for stated in said:
+        assert (stated.value.text != stated.fact.value.text) == (stated.role is Role.VERSION)
+    values: dict[str, set[str]] = {}
+    sides: dict[str, tuple[set[str], list[str]]] = {}
+    for stated in (one for one in said if one.role is Role.VERSION):
         assert stated.fact.subject not in stated.people
+        values.setdefault(stated.fact.fact_id, set()).add(stated.value.text)
+        tellers, contradicted = sides.setdefault(stated.fact.fact_id, (set(), []))
+        tellers.add(stated.speaker)
+        [listener] = set(stated.people) - {stated.speaker}
+        contradicted.append(listener)
+        before = [one for one in said if one.fact.fact_id == stated.fact.fact_id and one.day < stated.day]
+        assert {listener, stated.speaker} <= {person for one in before for person in one.people}
+    assert all(len(texts) == 1 for texts in values.values())
+    assert all(len(set(heard)) == len(heard) and not tellers & set(heard) for tellers, heard in sides.values())
+
+
+def test_what_two_people_agree_on_may_be_contradicted_to_several() -> None:
+    """A small world has few details that two people both heard."""
+    planner, _ = simulate(5, agents=8, days=6, density=0.8)
+    versions = Counter(one.fact.fact_id for one in planner.knowledge.said if one.role is Role.VERSION)
+    assert max(versions.values()) > 1
 
 
 def test_kinds_of_sessions_keep_their_shares() -> None:

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import pytest
 from memarena_dataset.model import Family
-from memarena_masim.config import ASIDES, FACTS_PER_TALK, WorldConfig, preset
+from memarena_masim.config import ASIDES, FACTS_PER_TALK, PLANNED, WorldConfig, preset, sized
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.phrases.library import library
 from memarena_masim.plan.day import DayPlan, Planner
 from memarena_masim.plan.model import NEWS, Invite, SessionPlan, Statement
-from memarena_masim.plan.state import Role, StatedFact
+from memarena_masim.plan.state import FactKind, Role, StatedFact
 from memarena_masim.world.build import build_world
 from memarena_masim.world.model import World
 
@@ -81,7 +81,7 @@ def test_news_comes_after_the_story_or_is_one_fact_that_is_asked_for_at_once(tal
         else:
             assert second.topic == NEWS
             assert all(first.turns <= one.turn < talk.turn_count - 1 for one in news)
-    assert 0.05 < at_once / counts.total() < 0.3
+    assert 0.2 < at_once / counts.total() < 0.4  # half of those that have one fact, which are two thirds
     assert set(counts) == set(FACTS_PER_TALK)
     assert min(counts.values()) > 0.2 * counts.total()
 
@@ -154,12 +154,17 @@ def test_only_things_that_the_asker_heard_of_are_asked_for_by_name(
     assert min(invites[Invite.OPEN], invites[Invite.NONE]) > 0.2 * invites.total()
 
 
-def test_no_person_is_told_of_a_group_of_theirs(small: tuple[World, list[DayPlan]]) -> None:
-    members = {group.name: set(group.members) for group in small[0].groups}
+def test_no_person_is_told_of_a_group_of_theirs(
+    planned: tuple[World, list[DayPlan]], small: tuple[World, list[DayPlan]]
+) -> None:
     kinds = ("group_membership", "group_place", "group_members")
-    told = [one for plan in small[1] for one in plan.stated if one.fact.attribute in kinds]
-    assert told
-    assert all(not members[one.fact.item] & (set(one.people) - {one.speaker}) for one in told)
+    count = 0
+    for world, plans in (planned, small):
+        members = {group.name: set(group.members) for group in world.groups}
+        told = [one for plan in plans for one in plan.stated if one.fact.attribute in kinds]
+        assert all(not members[one.fact.item] & (set(one.people) - {one.speaker}) for one in told)
+        count += len(told)
+    assert count > 5
 
 
 def test_news_is_mostly_of_the_themes_of_the_story(
@@ -205,6 +210,40 @@ def test_worlds_with_many_questions_have_more_talks_instead_of_more_facts_in_eac
     assert year.news_share < 0.1
     questions = sum(small.questions(family) for family in Family)
     assert small.statements_between_people > questions
+
+
+def test_where_more_talks_do_not_suffice_more_of_their_facts_are_planned() -> None:
+    """The shorter a life is, the fewer of its talks can refer to earlier ones."""
+    tiny, small, large = (preset(name, 1) for name in ("tiny", "s", "l"))
+    assert large.planned == pytest.approx(PLANNED) == pytest.approx(small.planned, abs=0.02)
+    assert 0.75 < tiny.planned <= sized(preset("tiny", 1), days=2).planned < 0.9
+
+
+def test_people_state_a_detail_to_several_on_one_day(small: tuple[World, list[DayPlan]]) -> None:
+    told = Counter(
+        (plan.day, one.fact.fact_id)
+        for plan in small[1]
+        for one in plan.stated
+        if one.role is Role.TELL and one.fact.kind is FactKind.DETAIL and len(one.people) > 1
+    )
+    assert sum(count > 1 for (day, _), count in told.items() if day == 0) > 5
+
+
+def test_no_code_or_account_number_answers_what_is_new(
+    planned: tuple[World, list[DayPlan]], small: tuple[World, list[DayPlan]]
+) -> None:
+    """They come up in the same talks, when their owner begins with them."""
+    asked: Counter[Invite] = Counter()
+    for _, plans in (planned, small):
+        by_key = _facts(plans)
+        for plan in plans:
+            for session in (one for one in plan.sessions if not one.kind.with_assistant):
+                for statement in session.statements:
+                    fact = by_key[f"{session.session_id} {statement.statement_id}"].fact
+                    if fact.sensitive in ("credentials", "payment_number"):
+                        asked[statement.invite] += 1
+    assert set(asked) == {Invite.NONE}
+    assert asked[Invite.NONE] > 10
 
 
 def test_topics_with_themes_are_topics_of_the_public_pack() -> None:

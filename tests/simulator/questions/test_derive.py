@@ -188,6 +188,16 @@ def test_options_are_alike_in_length_and_form(world: Path) -> None:
         assert len({any(char.isdigit() for char in option) for option in options}) == 1
 
 
+def test_where_questions_are_short_every_version_that_somebody_heard_is_asked_about(tmp_path: Path) -> None:
+    """Its speaker is present as well, and cannot be asked."""
+    config = preset("tiny", 3).model_copy(update={"question_share": 6.0})
+    generate(config, tmp_path / "w", workers=1)
+    versions = [row for row in stated(tmp_path / "w") if row["role"] == "version"]
+    questions = asked(tmp_path / "w", Family.CONFLICT)
+    assert 5 < len(versions) < config.questions(Family.CONFLICT)
+    assert len(questions) == len(versions)
+
+
 @pytest.mark.parametrize("seed", [110, 112])
 def test_agents_without_a_session_get_no_questions(seed: int, tmp_path: Path) -> None:
     """In a world of a few sessions some agents are in none."""

@@ -16,7 +16,7 @@ from datetime import timedelta
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from memarena_masim.config import FACTS_PER_TALK, PLANNED, WorldConfig
+from memarena_masim.config import FACTS_PER_TALK, WorldConfig
 from memarena_masim.facts.catalogue import Catalogue
 from memarena_masim.facts.parting import parted
 from memarena_masim.facts.values import WEEKDAYS, day_words
@@ -54,6 +54,8 @@ _STATEMENTS_TO_ASSISTANT = (0, 1, 1, 1)
 """Numbers of planned statements in a session with an assistant, each with the same chance."""
 _OF_STORY = 0.6
 """Chance that the news after a story is of the story's themes, if its topic has any."""
+_NOT_NEWS = frozenset(("credentials", "payment_number"))
+"""Sensitive classes of which no fact answers the open question what is new."""
 _PAIR = 2
 """Number of people in a talk that may have more than one fact: with three, each fact takes more turns."""
 PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
@@ -159,6 +161,7 @@ class Planner:
         self._chooser = Chooser(config, world, self.catalogue, source, self.knowledge, wishes)
         self._kinds = frozenset[str]().union(*self.catalogue.themes)
         self._sensitive = frozenset(key for key, one in self.catalogue.attributes.items() if one.sensitive)
+        self._not_news = frozenset(key for key, one in self.catalogue.attributes.items() if one.sensitive in _NOT_NEWS)
         self._small_talk = SmallTalk(config, world, mentioned, self._chooser.attributes, wishes)
         names = {"man": pools(config.words)["other_men"], "woman": pools(config.words)["other_women"]}
         self._courses = Courses(words, names, config.key)
@@ -377,9 +380,13 @@ class Planner:
         possible: Theme,
     ) -> _News | None:
         """Choose a fact for a turn of a talk between people; None if nothing fits, or its kind is not ``possible``."""
+        if slot.asked:
+            theme, possible = ((kinds or self._kinds) - self._not_news for kinds in (theme, possible))
+            if not theme:
+                return None
         speaker, next_speaker = (ids[plan.speaker_index(slot.turn + step)] for step in (0, 1))
         others = tuple(agent for agent in ids if agent != speaker)
-        choice, planned = None, stream.chance(PLANNED)
+        choice, planned = None, stream.chance(self.config.planned)
         if planned:
             choice = self._chooser.choose(stream, plan.day, speaker, others, False, theme, possible)
         if choice is None:

@@ -132,3 +132,7 @@ class Knowledge:
     def facts_heard(self, agent: str) -> dict[str, list[StatedFact]]:
         """Return the statements that an agent heard from others up to the last commit, by fact id."""
         return self.heard.get(agent, {})
+
+    def hearers(self, fact_id: str) -> int:
+        """Return how many people heard a fact from others up to the last commit."""
+        return sum(fact_id in heard for heard in self.heard.values())

@@ -117,13 +117,16 @@ class Chooser:
         self._source, self._knowledge, self._wishes = source, knowledge, wishes
         self._pairs, self._used = Noted[tuple[str, str]](), Noted[tuple[str, str]]()
         self._versioned, self._fated = Noted[str](), Noted[str]()
+        self._contradictors, self._contradicted = Noted[tuple[str, str]](), Noted[tuple[str, str]]()
         self._outdated, self._passed_on = Noted[str](), Noted[str]()
         self._wished_again = Noted[tuple[str, str]]()
         self._memory: tuple[Noted[Any], ...] = (
-            *(self._pairs, self._used),
-            *(self._versioned, self._fated, self._outdated, self._passed_on, self._wished_again),
+            *(self._pairs, self._used, self._versioned, self._contradictors, self._contradicted),
+            *(self._fated, self._outdated, self._passed_on, self._wished_again),
         )
         self._day, self._today = 0, config.calendar_epoch
+        self._told_today: dict[str, dict[str, Fact]] = {}
+        """Details that a subject stated since midnight, by subject and fact id."""
         self._popularity = Popularity(config, catalogue)
         self._community = CommunityTalk(world, source)
         self._members = {group.name: frozenset(group.members) for group in world.groups}
@@ -142,6 +145,7 @@ class Chooser:
     def begin_day(self, day: int) -> None:
         """Start to plan ``day``: drop what was noted since the last commit."""
         self._day, self._today = day, self._config.calendar_epoch + timedelta(days=day)
+        self._told_today = {}
         for noted in self._memory:
             noted.begin_day()
 
@@ -215,7 +219,7 @@ class Chooser:
             if choice is not None:
                 return choice
         choices: list[Callable[[Theme], Choice | None]] = []
-        if self._too_few("version", self._versioned):
+        if self._too_few("version", self._contradicted):
             choices.append(lambda kinds: self._version(stream, speaker, listeners, kinds))
         if self._too_few("wish", self._wished_again):
             choices.append(lambda kinds: self._second_wish(stream, speaker, listeners, kinds))
@@ -309,7 +313,8 @@ class Chooser:
         self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme, guarded: bool
     ) -> Choice | None:
         """Choose a detail of the speaker, told before or not, that is new to the listeners; None if none is drawn."""
-        heard = self._knowledge.told.get(speaker, {})
+        today = self._told_today.setdefault(speaker, {})
+        heard = self._knowledge.told.get(speaker, {}) | today
         to = listeners or (f"assistant_{speaker}",)
         keys = [key for key, fact in heard.items() if _of(fact, theme)]
         again = self._again if theme is None else min(1.0, AGAIN_WITHIN * self._again)
@@ -339,6 +344,7 @@ class Chooser:
                 if guarded and (speaker, fact.fact_id) in self._used and not stream.chance(TOLD_TWICE):
                     continue
                 self._used.add((speaker, fact.fact_id))
+                today[fact.fact_id] = fact
                 return Choice(fact, speaker, Role.TELL, fact.value)
         return None
 
@@ -380,7 +386,8 @@ class Chooser:
     def _change(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
         """Choose a new value for a detail that the speaker told all of these listeners, once per detail.
 
-        Details that others passed on are not changed: those would go on stating the old value.
+        Details that others passed on are not changed: those would go on stating the old value. And rather one that few
+        people know: the others may still contradict each other on the details that they share.
         """
         current = [
             fact
@@ -393,7 +400,9 @@ class Chooser:
         ]
         if not current or not listeners:
             return None
-        current_fact = stream.pick(current)
+        known_to = {fact.fact_id: self._knowledge.hearers(fact.fact_id) for fact in current}
+        fewest = min(known_to.values())
+        current_fact = stream.pick([fact for fact in current if known_to[fact.fact_id] == fewest])
         self._outdated.add(current_fact.fact_id)
         fact = self._source.later(current_fact, self._day)
         return Choice(fact, speaker, Role.CHANGE, fact.value)
@@ -455,37 +464,50 @@ class Chooser:
         return Choice(fact, speaker, Role.FATE, fact.value)
 
     def _retell(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
-        facts = [statements[0].fact for statements in self._knowledge.facts_heard(speaker).values()]
-        facts = [fact for fact in facts if _of(fact, theme)]
-        for _ in range(8):
-            if not facts:
-                return None
-            fact = stream.pick(facts)
-            others = fact.subject not in (speaker, *listeners)
-            if self._plain(fact) and others and self._new_to(fact, listeners):
-                self._passed_on.add(fact.fact_id)
-                return Choice(fact, speaker, Role.RETELL, fact.value)
-        return None
+        """Choose a detail that the speaker heard of another person who is not present; None if there is none."""
+        heard = [statements[0].fact for statements in self._knowledge.facts_heard(speaker).values()]
+        present = (speaker, *listeners)
+        open_ones = [
+            fact
+            for fact in heard
+            if fact.subject not in present and self._plain(fact) and _of(fact, theme) and self._new_to(fact, listeners)
+        ]
+        if not open_ones:
+            return None
+        fact = stream.pick(open_ones)
+        self._passed_on.add(fact.fact_id)
+        return Choice(fact, speaker, Role.RETELL, fact.value)
 
     def _version(self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme) -> Choice | None:
-        """Choose a detail that both heard from others, to state it with another value: an injected conflict."""
+        """Choose a detail that both heard from others, to state it with another value: an injected conflict.
+
+        If need be one that others already state with that value: a fact has two values, however many people heard both.
+        """
         if len(listeners) != 1:
             return None
-        heard_by_speaker, heard_by_listener = (
-            self._knowledge.facts_heard(speaker),
-            self._knowledge.facts_heard(listeners[0]),
-        )
+        listener = listeners[0]
+        heard_by_speaker, heard_by_listener = (self._knowledge.facts_heard(agent) for agent in (speaker, listener))
         shared = [
             key for key in heard_by_speaker if key in heard_by_listener and _of(heard_by_speaker[key][0].fact, theme)
         ]
-        for key in stream.shuffled(shared):
+        for key in sorted(stream.shuffled(shared), key=self._versioned.__contains__):
             fact = heard_by_speaker[key][0].fact
-            plain = self._plain(fact)
             others = {stated.speaker for stated in heard_by_listener[key]}
-            if plain and fact.subject not in (speaker, listeners[0]) and speaker not in others:
-                self._versioned.add(key)
-                return Choice(fact, speaker, Role.VERSION, self._source.changed(fact, self._day))
+            if fact.subject in (speaker, listener) or speaker in others or not self._open_to_version(fact, speaker):
+                continue
+            if (key, listener) in self._contradictors or (key, listener) in self._contradicted:
+                continue
+            self._versioned.add(key)
+            self._contradictors.add((key, speaker))
+            self._contradicted.add((key, listener))
+            return Choice(fact, speaker, Role.VERSION, self._source.changed(fact, self._day))
         return None
+
+    def _open_to_version(self, fact: Fact, speaker: str) -> bool:
+        """Whether a speaker may state a fact with another value: a plain detail, or one on which they do so again."""
+        if fact.fact_id not in self._versioned:
+            return self._plain(fact)
+        return (fact.fact_id, speaker) not in self._contradicted and not fact.is_over(self._today)
 
     def _tie(self, stream: Stream, speaker: str, listeners: tuple[str, ...]) -> Choice | None:
         for _ in range(8):

@@ -143,21 +143,27 @@ class Deriver:
         self._counts[draft.family, draft.ego] += 1
         self._taken.update((draft.ego, fact_id) for fact_id in draft.uses)
 
-    def _candidates(self, stream: Stream) -> _Candidates:
-        """Return the statements by class of near-duplicates that the ego heard, so that the classes can be balanced."""
+    def _candidates(self, stream: Stream, all_present: bool = False) -> _Candidates:
+        """Return the statements by class of near-duplicates that the ego heard, so that the classes can be balanced.
+
+        Each with one of those present as its ego, or with each of them in turn (``all_present``).
+        """
         candidates = _Candidates()
         for stated in stream.shuffled(list(self._book.said)):
-            ego = stream.pick(stated.people)
-            key = interference_class(self._book.interference(ego, stated.fact))
-            candidates.queues.setdefault(key, []).append((ego, stated))
+            for ego in stream.shuffled(stated.people) if all_present else [stream.pick(stated.people)]:
+                key = interference_class(self._book.interference(ego, stated.fact))
+                candidates.queues.setdefault(key, []).append((ego, stated))
         return candidates
 
     def _fill(self, family: Family, builder: Builder, wanted: int) -> int:
-        """Ask up to ``wanted`` questions; a second round lifts the bound per ego. Returns how many were found."""
+        """Ask up to ``wanted`` questions. Returns how many were found.
+
+        A second round lifts the bound per ego and tries all who were present: the speaker of a version cannot be asked.
+        """
         count = 0
         for bounded in (True, False):
             stream = Stream(self._book.config.key, "ask", family.value, len(self._drafts), int(bounded))
-            candidates = self._candidates(stream)
+            candidates = self._candidates(stream, all_present=not bounded)
             for key, ego, stated in candidates if count < wanted else ():
                 if (ego, stated.fact.fact_id) in self._taken or (bounded and not self._room(family, ego, wanted)):
                     continue
