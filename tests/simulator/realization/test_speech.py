@@ -464,7 +464,7 @@ def test_lines_around_a_fact_are_new_to_all_present(spoken: tuple[World, Spoken]
             assert not [line for line in new & set(met) if line[1].startswith("react.") or plan.day - met[line] < 2]
             met.update(dict.fromkeys(new, plan.day))
     assert lines > 500
-    assert views > 150
+    assert views > 170
 
 
 def test_a_scene_is_told_to_the_next_listener_in_other_words(spoken: tuple[World, Spoken]) -> None:
@@ -477,11 +477,11 @@ def test_a_scene_is_told_to_the_next_listener_in_other_words(spoken: tuple[World
             told.setdefault(key, []).append(set(sentences_of(text)))
     shared = [len(one & other) / len(one) for texts in told.values() for one, other in pairwise(texts)]
     assert len(shared) > 10
-    assert sum(shared) / len(shared) < 0.5
+    assert sum(shared) / len(shared) < 0.2
 
 
 def test_people_meet_all_halves_of_scenes_about_equally_often(spoken: tuple[World, Spoken]) -> None:
-    """No person meets one half of a scene far more often than another: few of them more than twice."""
+    """No person meets one half of a scene far more often than another."""
     met: Counter[tuple[str, str, int]] = Counter()
     for plan, _ in spoken[1]:
         for thread, _, _ in _threads(plan):
@@ -491,4 +491,4 @@ def test_people_meet_all_halves_of_scenes_about_equally_often(spoken: tuple[Worl
                 if not speaker.assistant
             )
     assert sum(met.values()) > 500
-    assert sum(count > 2 for count in met.values()) < 0.1 * len(met)
+    assert sum(count > 1 for count in met.values()) < 0.05 * len(met)
