@@ -45,11 +45,15 @@ def test_whoever_looks_at_the_fact_alone_has_a_j_of_nothing(world: World) -> Non
     assert (found.wish_alone, found.always, found.crossed) == (0, 0, 1)
 
 
-def test_policies_that_see_one_thing_are_weighed(world: World) -> None:
-    """Where the action follows the wish, the wish is worth everything; where it follows the asker, the asker is."""
+def test_policies_that_see_one_thing_are_weighed(world: World, other_small_worlds: list[Path]) -> None:
+    """Where the action follows the wish, the wish is worth everything; where it follows the asker, the asker is.
+
+    In one small world, each wish may happen to come with one kind of asker; not so in several.
+    """
+    worlds = [world, *map(read_world, other_small_worlds)]
     wish = permission_shortcuts([acting(world, lambda _, gold: gold.permission_level == "public")])
     friends = ("close friend", "friend")
-    asker = permission_shortcuts([acting(world, lambda one, _: one.metadata.get("relationship") in friends)])
+    asker = permission_shortcuts([acting(w, lambda one, _: one.metadata.get("relationship") in friends) for w in worlds])
     assert wish is not None
     assert asker is not None
     assert wish.wish_alone == asker.asker_alone == 1
