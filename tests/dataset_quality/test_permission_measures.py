@@ -50,10 +50,12 @@ def test_policies_that_see_one_thing_are_weighed(world: World, other_small_world
 
     In one small world, each wish may happen to come with one kind of asker; not so in several.
     """
-    worlds = [world, *map(read_world, other_small_worlds)]
     wish = permission_shortcuts([acting(world, lambda _, gold: gold.permission_level == "public")])
     friends = ("close friend", "friend")
-    asker = permission_shortcuts([acting(w, lambda one, _: one.metadata.get("relationship") in friends) for w in worlds])
+    worlds = [world, *map(read_world, other_small_worlds)]
+    asker = permission_shortcuts(
+        [acting(one_world, lambda one, _: one.metadata.get("relationship") in friends) for one_world in worlds]
+    )
     assert wish is not None
     assert asker is not None
     assert wish.wish_alone == asker.asker_alone == 1
