@@ -229,7 +229,7 @@ def test_people_state_a_detail_to_several_on_one_day(small: tuple[World, list[Da
     assert sum(count > 1 for (day, _), count in told.items() if day == 0) > 5
 
 
-def test_no_code_or_account_number_answers_what_is_new(
+def test_no_code_address_or_account_number_answers_what_is_new(
     planned: tuple[World, list[DayPlan]], small: tuple[World, list[DayPlan]]
 ) -> None:
     """They come up in the same talks, when their owner begins with them."""
@@ -240,7 +240,7 @@ def test_no_code_or_account_number_answers_what_is_new(
             for session in (one for one in plan.sessions if not one.kind.with_assistant):
                 for statement in session.statements:
                     fact = by_key[f"{session.session_id} {statement.statement_id}"].fact
-                    if fact.sensitive in ("credentials", "payment_number"):
+                    if fact.sensitive in ("credentials", "home_address", "payment_number"):
                         asked[statement.invite] += 1
     assert set(asked) == {Invite.NONE}
     assert asked[Invite.NONE] > 10

@@ -54,7 +54,7 @@ _STATEMENTS_TO_ASSISTANT = (0, 1, 1, 1)
 """Numbers of planned statements in a session with an assistant, each with the same chance."""
 _OF_STORY = 0.6
 """Chance that the news after a story is of the story's themes, if its topic has any."""
-_NOT_NEWS = frozenset(("credentials", "payment_number"))
+_NOT_NEWS = frozenset(("credentials", "home_address", "payment_number"))
 """Sensitive classes of which no fact answers the open question what is new."""
 _PAIR = 2
 """Number of people in a talk that may have more than one fact: with three, each fact takes more turns."""
