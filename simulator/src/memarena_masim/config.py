@@ -29,6 +29,8 @@ FACTS_PER_TALK = (1, 1, 2)
 """Numbers of facts in a talk with news between two people, each with the same chance."""
 ASIDES = 0.8
 """Chance that who answers a story adds a fact of their own, in a talk between two people."""
+_MOST_FACTS, _MOST_ASIDES, _MOST_ASIDES_IF_SMALL = 2, 1, 2
+"""Maximum numbers of facts and of asides in a talk; in a world of fewer than WEIGHTY_AGENT_DAYS the third alone holds."""
 PLANNED = 0.5
 """Chance that a fact in a talk between people is a planned statement: others are only mentioned."""
 _MOST_PLANNED = 0.85
@@ -119,20 +121,34 @@ class WorldConfig(BaseModel):
         return min(1.0, STOCK_DAYS / self.days)
 
     @property
+    def _weighty(self) -> bool:
+        return self.agents * self.days >= WEIGHTY_AGENT_DAYS
+
+    @property
     def news_share(self) -> float:
         """Share of the talks between people with a thread for news; the others tell two stories."""
-        return self.pace * (_NEWS_SHARE if self.agents * self.days >= WEIGHTY_AGENT_DAYS else _NEWS_SHARE_IF_SMALL)
+        return self.pace * (_NEWS_SHARE if self._weighty else _NEWS_SHARE_IF_SMALL)
 
     @property
     def asides(self) -> float:
         """Chance that who answers a story adds a fact of their own."""
         return self.pace * ASIDES
 
+    def most_asides(self, facts: int) -> int:
+        """Return the maximum number of asides in a talk that has ``facts`` facts in its thread for news."""
+        return min(_MOST_ASIDES, _MOST_FACTS - facts) if self._weighty else _MOST_ASIDES_IF_SMALL
+
     @property
     def _facts_per_talk(self) -> float:
         """Mean number of facts in a talk between people."""
-        news = self.news_share * sum(FACTS_PER_TALK) / len(FACTS_PER_TALK)
-        return (1 - _LEFT_OUT) * (news + self.asides * (2 - self.news_share))
+        one_story = [facts + self._asides(facts, 1) for facts in FACTS_PER_TALK]
+        with_news = self.news_share * sum(one_story) / len(one_story)
+        return (1 - _LEFT_OUT) * (with_news + (1 - self.news_share) * self._asides(0, 2))
+
+    def _asides(self, facts: int, stories: int) -> float:
+        """Return the mean number of asides in a talk with so many facts and stories."""
+        most = self.most_asides(facts)
+        return stories * self.asides if most >= stories else most * (1 - (1 - self.asides) ** stories)
 
     @property
     def _more_talks(self) -> float:
@@ -173,7 +189,7 @@ class WorldConfig(BaseModel):
         if family is Family.WITNESS:
             return 2 * max(2, round(50 * share))  # always in pairs
         count = max(4, round(RELEASED_COUNTS[family] * share))
-        weighty = family is Family.PERMISSION and self.agents * self.days >= WEIGHTY_AGENT_DAYS
+        weighty = family is Family.PERMISSION and self._weighty
         return max(LEAST_PERMISSION, count) if weighty else count
 
 

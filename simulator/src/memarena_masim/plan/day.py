@@ -350,16 +350,17 @@ class Planner:
     def _draw_asides(
         self, plan: SessionPlan, stream: Stream, ids: Sequence[str], facts: Sequence[_News]
     ) -> list[_News]:
-        """Choose a fact that goes with a story, or none, for who answers each of the talk's stories.
+        """Choose facts that go with a story, in its order, for who answers it; most talks have one or none.
 
         No two facts of the talk, ``facts`` included, are of one kind. Nobody adds a sensitive one by the way.
         """
         chosen: list[_News] = []
-        first = 0
-        for thread in plan.threads:
-            turns = asides(thread, first, len(ids)) if thread.scene and len(ids) == _PAIR else []
-            first += thread.turns
-            if not turns or not stream.chance(self.config.asides):
+        if len(ids) != _PAIR:
+            return chosen
+        for thread, turns in stream.shuffled(asides(plan.threads, len(ids))):
+            if len(chosen) == self.config.most_asides(len(facts)):
+                break
+            if not stream.chance(self.config.asides):
                 continue
             kinds = {fact.choice.fact.theme_kind for fact in (*facts, *chosen)}
             theme = self.catalogue.themes_of_topics.get(thread.topic, self._kinds) - kinds - self._sensitive
@@ -367,7 +368,7 @@ class Planner:
             fact = self._draw_fact(plan, stream, ids, slot, (*facts, *chosen), theme, theme) if theme else None
             if fact is not None:
                 chosen.append(fact)
-        return chosen
+        return sorted(chosen, key=lambda fact: fact.slot.turn)
 
     def _draw_fact(
         self,

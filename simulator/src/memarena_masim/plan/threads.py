@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -72,10 +73,26 @@ def next_slot(stream: Stream, slot: Slot, people: int) -> Slot:
     return Slot(slot.turn + people + 1 + asked, asked)
 
 
-def asides(thread: Thread, first: int, people: int) -> list[int]:
-    """Return the turns of a story that answer a beat and come before another one; ``first`` is its first turn."""
-    asked = thread.turns % people == 1 and first > 0
-    return list(range(first + asked + 1, first + thread.turns - people + 1, people))
+def asides(threads: Sequence[Thread], people: int) -> list[tuple[Thread, list[int]]]:
+    """Return each story of a talk with the turns that answer one of its beats and are not the last before news.
+
+    The last answer counts if the teller then asks for the second story: that turn takes up the aside.
+    """
+    stories: list[tuple[Thread, list[int]]] = []
+    first = 0
+    for thread, following in zip(threads, (*threads[1:], None), strict=True):
+        if thread.scene:
+            asks_next = following is not None and following.scene and _is_asked_for(following, people)
+            end = first + thread.turns - (0 if asks_next else people - 1)
+            begin = first + 1 + (first > 0 and _is_asked_for(thread, people))
+            stories.append((thread, list(range(begin, end, people))))
+        first += thread.turns
+    return [(thread, turns) for thread, turns in stories if turns]
+
+
+def _is_asked_for(story: Thread, people: int) -> bool:
+    """Whether a second story begins with a question of the first one's teller."""
+    return story.turns % people == 1
 
 
 def with_news(story: Thread, last: Slot, people: int) -> tuple[Thread, Thread]:

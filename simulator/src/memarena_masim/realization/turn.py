@@ -290,7 +290,8 @@ class Turn:
             self.frame("pa.invited.first" if first else "pa.invited")
             return
         if statement.invite is not Invite.THING:
-            self.frame("invited.open.first" if first else "invited.open")
+            rule = "invited.open" if statement.frame_parts.person == "own" else "invited.others"
+            self.frame(f"{rule}.first" if first else rule)
             return
         self.frame("invited", q=self._fact(f"invite.{statement.frame_parts.attribute}", statement))
 
