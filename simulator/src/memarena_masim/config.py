@@ -30,7 +30,7 @@ FACTS_PER_TALK = (1, 1, 2)
 ASIDES = 0.8
 """Chance that who answers a story adds a fact of their own, in a talk between two people."""
 _MOST_FACTS, _MOST_ASIDES, _MOST_ASIDES_IF_SMALL = 2, 1, 2
-"""Maximum numbers of facts and of asides in a talk; in a world of fewer than WEIGHTY_AGENT_DAYS the third alone holds."""
+"""Maximum numbers of facts and of asides in a talk; the third is for worlds of fewer than WEIGHTY_AGENT_DAYS."""
 PLANNED = 0.5
 """Chance that a fact in a talk between people is a planned statement: others are only mentioned."""
 _MOST_PLANNED = 0.85
