@@ -296,9 +296,9 @@ def _invites(bank: Bank, key: str, lines: list[str]) -> None:
 def _no_stray_rules(bank: Bank, kinds: Sequence[str], attributes: Collection[str]) -> None:
     """Raise MasimError for a question or addition to a kind of fact that does not exist: it would never be said."""
     used_rules = {f"more.{kind}" for kind in (*kinds, "told", "change")}
-    used_rules |= {f"invite.{kind}" for kind in kinds}
+    used_rules |= {f"{rule}.{kind}" for kind in kinds for rule in ("invite", "why")} | {"why.tie"}
     for name in bank.rules:
-        if name.startswith(("invite.", "more.")) and name not in used_rules:
+        if name.startswith(("invite.", "more.", "why.")) and name not in used_rules:
             raise MasimError(f"facts/invites.bank, more.bank: {name}: there is no such kind of fact")
 
 

@@ -109,7 +109,7 @@ def _news(talk: Talk, thread: Thread, speaker: int) -> int:
         elif since == people and last is not None:
             turn.say_more(last)
         elif since == people + 1 and last is not None:
-            if last.later:
+            if last.later and index + 1 < plan.turn_count:  # the last turn answers a goodbye
                 turn.frame("answer.more")
         elif 1 < since < people:
             turn.frame("also.more")

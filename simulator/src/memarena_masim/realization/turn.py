@@ -21,6 +21,7 @@ PAUSES = 0.3
 """Factor on a speaker's share of fillers: the chance that a turn begins with a pause."""
 _ASKS_FOR_MORE = 0.6
 """Chance that a speaker who asks as much as most encourages the teller of a fact."""
+_TIES = ("friends", "not_friends")
 _DRAWS = 8
 """Maximum draws of a line that was said before, or that refers to what was not said."""
 _LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
@@ -300,15 +301,29 @@ class Turn:
     def news(self, statement: Statement, lead: str = "link") -> None:
         """State a fact with the lines around it: as an answer, or unprompted, after a line of the rule ``lead``."""
         text = self._fact(statement.frame, statement)
-        if self._invited is not statement and not _LED_UP.match(text):
-            slots = dict(statement.slots)
+        leads_up = _LED_UP.match(text) is not None
+        occasion = "" if leads_up else self._occasion(statement)
+        opening = occasion or text
+        if self._invited is not statement and not leads_up:
             rule = lead if statement.frame_parts.person == "own" else "link.told"
-            text = f"{self._framed(rule, **slots)} {_LEAD_IN.sub('', text)}"
-        self.say(text)
+            link = self._framed(rule, **dict(statement.slots))
+            opening = f"{link.rstrip(',:')}: {occasion}" if occasion else f"{link} {_LEAD_IN.sub('', text)}"
+        self.say(opening)
+        if occasion:
+            self.say(text)
         if not statement.prompt and (statement.more or lead == "link"):
             self._more(statement, statement.more)
         if statement.level:
             self.say(self._fact(f"level.{statement.level}", statement))
+
+    def _occasion(self, statement: Statement) -> str:
+        """Return what made the speaker think of a fact; empty to an assistant, and if the pack has no such lines."""
+        listed = catalogue(self._talk.library.pack)
+        form, attribute, person = statement.frame_parts
+        kind = "tie" if attribute in _TIES else kind_of(statement, listed)
+        rule = listed.bank.rules.get(f"why.{kind}")
+        to_person = form == "say" and person == "own" and not self._talk.plan.kind.with_assistant
+        return self._unsaid(rule, dict(statement.slots)) if rule is not None and to_person else ""
 
     def ask_for_more(self, statement: Statement) -> None:
         """Encourage the teller of a fact who has more to say, as often as the speaker asks questions."""
@@ -338,7 +353,7 @@ class Turn:
         form, attribute, person = statement.frame_parts
         slots = dict(statement.slots)
         rule = opinion_rule(statement, listed)
-        kind = "tie" if attribute in ("friends", "not_friends") else kind_of(statement, listed)
+        kind = "tie" if attribute in _TIES else kind_of(statement, listed)
         of_frame = attribute not in listed.topics
         bank = self._talk.library.frame if of_frame else listed.bank
         opinion = ""
