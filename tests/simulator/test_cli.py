@@ -181,7 +181,7 @@ def test_a_small_world_is_worded_by_one_process_and_a_large_one_by_all(monkeypat
     """Each process reads all banks before its first word."""
     monkeypatch.setattr("os.cpu_count", lambda: 4)
     assert [usual_workers(preset(name, 1)) for name in ("tiny", "l")] == [1, 4]
-    middling = preset("l", 1).model_copy(update={"days": 2, "question_share": 0.3})  # no more talks than usual
+    middling = preset("l", 1).model_copy(update={"days": 2, "question_share": 0.2})  # no more talks than usual
     assert 1 <= usual_workers(middling) < 4
     assert usual_workers(middling) == int(2 * 50 * 17.8 / SESSIONS_PER_PROCESS)
 

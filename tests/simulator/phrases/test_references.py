@@ -7,11 +7,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from memarena_dataset.values.generous import numbers_in
+from memarena_dataset.values.phrases import normal, phrase_occurs
 from memarena_masim.errors import MasimError
 from memarena_masim.facts import catalogue as module
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.pack import PUBLIC_PACK
-from memarena_masim.phrases.grammar import Bank, wordings
+from memarena_masim.phrases.grammar import Bank, wordings, wordings_of
 from memarena_masim.phrases.library import library
 from memarena_masim.phrases.references import Heard, References, stems
 from memarena_masim.phrases.scenes import read_topic
@@ -112,19 +114,37 @@ def test_a_kind_of_fact_without_a_question_is_named(monkeypatch: pytest.MonkeyPa
 
 
 def test_neither_the_question_for_a_fact_nor_what_is_added_or_answered_tells_its_value() -> None:
-    """They have no slot but for the thing and for people, and hold no digit; what is added speaks to nobody."""
+    """They have no slot but for the thing, its source and people, and hold no digit; what is added speaks to nobody."""
     bank = catalogue().bank
-    kinds = ("invite.", "more.", "heard.", "noted.")
+    kinds = ("invite.", "more.", "heard.", "noted.", "why.")
     rules = {name: rule for name, rule in bank.rules.items() if name.startswith(kinds)}
     assert len(rules) > 160
     for name, rule in rules.items():
         slots = set().union(*map(bank.slots_of, rule.alternatives))
         named = {"more": {"item", "subject", "a"}, "heard": {"item", "subject", "group"}, "noted": {"item", "group"}}
+        named |= {"why": set(), "invite": {"item", "subject", "source"}}
         assert slots <= named.get(name.split(".")[0], {"item", "subject"}), name
         texts = [text for line in rule.alternatives for text in wordings(line)]
         assert not [text for text in texts if re.search(r"\d", text)]
         if name.startswith("more."):
             assert not [text for text in texts if re.search(r"\byou(?:r|rs|rself)?\b", text, re.IGNORECASE)], name
+
+
+def test_what_makes_a_person_think_of_a_fact_names_neither_thing_nor_value() -> None:
+    """Nor whether others know of it, which is for the wish to say."""
+    bank, kinds = catalogue().bank, catalogue().attributes
+    rules = {name.removeprefix("why."): rule for name, rule in bank.rules.items() if name.startswith("why.")}
+    assert kinds.keys() < rules.keys()
+    for name, rule in rules.items():
+        kind = kinds.get(name)
+        words = (
+            (*kind.items, *(kind.kind.choices if kind.kind.type in ("name", "place", "term") else ())) if kind else ()
+        )
+        for text in wordings_of(rule):
+            assert not numbers_in(text), (name, text)
+            assert not [word for word in words if phrase_occurs(word, normal(text))], (name, text)
+            if kind and (kind.confidential or kind.sensitive):
+                assert not re.search(r"\b(?:secret|(?:everybody|people|friends) (?:can )?knows?)\b", text), (name, text)
 
 
 def test_a_line_for_a_kind_of_fact_that_there_is_not_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -330,7 +330,8 @@ def _asks(plan: SessionPlan, statement: Statement) -> set[str]:
     rules, bank = library().frame.rules, catalogue().bank.rules
     slots = {"weekday": plan.weekday, "daypart": plan.daypart, "weather": plan.weather, **dict(statement.slots)}
     if plan.kind.with_assistant or statement.invite is Invite.OPEN:
-        name = "pa.invited" if plan.kind.with_assistant else "invited.open"
+        person = "open" if statement.frame_parts.person == "own" else "others"
+        name = "pa.invited" if plan.kind.with_assistant else f"invited.{person}"
         asks = [text for rule in (name, f"{name}.first") if rule in rules for text in wordings_of(rules[rule])]
         return {finish(Template(text).safe_substitute(slots)) for text in asks}
     rule = bank[f"invite.{statement.frame_parts.attribute}"]
@@ -379,8 +380,9 @@ def test_a_fact_between_people_is_taken_up_before_its_teller_says_more(spoken: t
 
 
 def test_a_fact_that_is_added_to_a_story_is_taken_up_before_the_story_goes_on(spoken: tuple[World, Spoken]) -> None:
-    """The turn after it is the story's teller's: a reaction, a line that leads back, and the next beat."""
-    ways_back = [text.split(" $matter")[0] for text in wordings_of(library().frame.rules["back"])]
+    """The turn after it is the story's teller's: a reaction, a line that leads back, and the next beat or question."""
+    rules = library().frame.rules
+    ways_back = [text.split(" $matter")[0] for rule in ("back", "enough") for text in wordings_of(rules[rule])]
     count = 0
     for plan, turns in spoken[1]:
         for statement in plan.statements:
@@ -390,8 +392,14 @@ def test_a_fact_that_is_added_to_a_story_is_taken_up_before_the_story_goes_on(sp
             text = turns[statement.turn + 1].text
             place = next(text.index(way) for way in ways_back if way in text)
             assert place > 10
-            assert len(text) - place > 100
+            next_beat = not any(first == statement.turn + 1 for first in _first_turns(plan))
+            assert len(text) - place > (100 if next_beat else 40)
     assert count > 100
+
+
+def _first_turns(plan: SessionPlan) -> list[int]:
+    """Return the first turn of each thread."""
+    return [sum(thread.turns for thread in plan.threads[:number]) for number in range(len(plan.threads))]
 
 
 def test_an_invented_name_belongs_to_one_person(spoken: tuple[World, Spoken]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -193,14 +193,14 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
     bank.read(facts / "more.bank")
     kinds = (*attributes, *community, *happenings, "find", "fate", *ties)
     for name, rules in (
-        ("invites.toml", [f"invite.{kind}" for kind, one in attributes.items() if one.changes or one.confidential]),
+        ("invites.toml", [f"invite.{key}" for key, kind in attributes.items() if kind.changes or kind.confidential]),
         ("invites.bank", ["invite.fate"]),
         ("more.bank", [f"more.{kind}" for kind in (*kinds, "told", "change")]),
     ):
         missing = [rule for rule in rules if rule not in bank.rules]
         if missing:
             raise MasimError(f"facts/{name}: {missing[0]} is missing")
-    _no_stray_rules(bank, kinds, attributes)
+    _no_stray_rules(bank, kinds)
     topics = _taking_up(bank, _toml(facts, "reactions"), (*attributes, *community))
     rows = _toml(facts, "themes")
     topics_of_themes = rows.pop("topics", {})
@@ -228,7 +228,7 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
 
 
 def _themes(rows: Mapping[str, Any], kinds: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    themes = {name: frozenset(ones) for name, ones in rows.items()}
+    themes = {name: frozenset(kinds) for name, kinds in rows.items()}
     for name, theme in themes.items():
         if theme - set(kinds):
             raise MasimError(f"facts/themes.toml: {name}: {min(theme - set(kinds))!r} is no kind of fact")
@@ -293,7 +293,7 @@ def _invites(bank: Bank, key: str, lines: list[str]) -> None:
         bank.add(f"invite.{key}", f"{in_person(line, 'you')}?", f"facts/invites.toml: {key}")
 
 
-def _no_stray_rules(bank: Bank, kinds: Sequence[str], attributes: Collection[str]) -> None:
+def _no_stray_rules(bank: Bank, kinds: Sequence[str]) -> None:
     """Raise MasimError for a question or addition to a kind of fact that does not exist: it would never be said."""
     used_rules = {f"more.{kind}" for kind in (*kinds, "told", "change")}
     used_rules |= {f"{rule}.{kind}" for kind in kinds for rule in ("invite", "why")} | {"why.tie"}

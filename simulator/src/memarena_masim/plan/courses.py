@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from memarena_masim.phrases.library import Library
 from memarena_masim.phrases.scenes import BEATS, TALK_BEATS, Scene
 from memarena_masim.plan.model import Thread
+from memarena_masim.plan.threads import second_story_beats
 from memarena_masim.rng import Stream
 
 GOES_ON = 0.35
@@ -36,8 +37,8 @@ class Telling:
 
     @property
     def half(self) -> tuple[str, int]:
-        """Return the key of the half that was told: the scene and ``beats``."""
-        return self.scene, self.beats
+        """Return the key of the half that was told, whole or its beginning: the scene and the beats up to its end."""
+        return self.scene, -(-self.beats // TALK_BEATS) * TALK_BEATS
 
 
 @dataclass(slots=True)
@@ -261,10 +262,10 @@ def tellings(threads: Sequence[Thread], people: Sequence[str]) -> list[Telling]:
 
     ``people`` are the ids of its speakers, the assistant last if there is one.
     """
+    stories = [thread for thread in threads if thread.scene]
     return [
-        Telling(people[thread.narrator], listener, thread.scene, thread.first_beat + TALK_BEATS, thread.names)
-        for thread in threads
-        if thread.scene
+        Telling(people[thread.narrator], listener, thread.scene, thread.first_beat + beats, thread.names)
+        for thread, beats in zip(stories, (TALK_BEATS, second_story_beats(len(people))), strict=False)
         for index, listener in enumerate(people)
         if index != thread.narrator
     ]

@@ -160,8 +160,10 @@ class Planner:
         source, wishes = FactSource(config, self.catalogue), Wishes(config, world, self._names)
         self._chooser = Chooser(config, world, self.catalogue, source, self.knowledge, wishes)
         self._kinds = frozenset[str]().union(*self.catalogue.themes)
-        self._sensitive = frozenset(key for key, one in self.catalogue.attributes.items() if one.sensitive)
-        self._not_news = frozenset(key for key, one in self.catalogue.attributes.items() if one.sensitive in _NOT_NEWS)
+        self._sensitive = frozenset(key for key, kind in self.catalogue.attributes.items() if kind.sensitive)
+        self._not_news = frozenset(
+            key for key, kind in self.catalogue.attributes.items() if kind.sensitive in _NOT_NEWS
+        )
         self._small_talk = SmallTalk(config, world, mentioned, self._chooser.attributes, wishes)
         names = {"man": pools(config.words)["other_men"], "woman": pools(config.words)["other_women"]}
         self._courses = Courses(words, names, config.key)

@@ -32,6 +32,7 @@ class FactSource:
         self._config = config
         self._catalogue = catalogue
         self._details: dict[tuple[str, str, str], Fact] = {}
+        self._versions: dict[str, SpokenValue] = {}
 
     def detail(self, subject: str, attribute: Attribute, item: str, day: int = 0) -> Fact:
         """Return the fact of a person, attribute and item: drawn at the first call, with dates after that ``day``."""
@@ -54,10 +55,12 @@ class FactSource:
         return self._details[key]
 
     def changed(self, fact: Fact, day: int) -> SpokenValue:
-        """Return a different value for a detail: another person's version of it, told on ``day``."""
-        kind = self._catalogue.attributes[fact.attribute].kind
-        stream = Stream(self._config.key, "version", fact.fact_id)
-        return kind.other(stream, self._config.dates_from(day), fact.value)
+        """Return a different value for a detail: another person's version of it, first stated on ``day``."""
+        if fact.fact_id not in self._versions:
+            kind = self._catalogue.attributes[fact.attribute].kind
+            stream = Stream(self._config.key, "version", fact.fact_id)
+            self._versions[fact.fact_id] = kind.other(stream, self._config.dates_from(day), fact.value)
+        return self._versions[fact.fact_id]
 
     def later(self, fact: Fact, day: int) -> Fact:
         """Return the fact that replaces a detail on ``day``: another value, its own id, and ``supersedes``."""

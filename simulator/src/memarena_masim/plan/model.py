@@ -164,7 +164,7 @@ class SessionPlan:
 
     @property
     def topic(self) -> str:
-        """Return the topic of the thread that tells a scene."""
+        """Return the topic of the first thread that tells a scene."""
         return next(thread.topic for thread in self.threads if thread.topic != NEWS)
 
     def in_news(self, turn: int) -> bool:

@@ -50,7 +50,9 @@ _MOST_GUARDED = 0.4
 _SPARE_GUARDED = 1.25
 """Factor on that share: some guarded statements are heard by several people."""
 AGAIN = 0.4
-"""Chance that a stated detail is one that the speaker has told another person before; small worlds use 0.85."""
+"""Chance that a stated detail is one that the speaker has told another person before.
+
+Small worlds, and those with hardly enough statements, use 0.85."""
 AGAIN_WITHIN = 2.0
 """Factor on that chance in a talk of one theme, in which the speaker may have told no detail yet."""
 SENSITIVE_PASSED_OVER = 0.6
@@ -125,7 +127,7 @@ class Chooser:
             *(self._fated, self._outdated, self._passed_on, self._wished_again),
         )
         self._day, self._today = 0, config.calendar_epoch
-        self._told_today: dict[str, dict[str, Fact]] = {}
+        self._stated_today: dict[str, dict[str, Fact]] = {}
         """Details that a subject stated since midnight, by subject and fact id."""
         self._popularity = Popularity(config, catalogue)
         self._community = CommunityTalk(world, source)
@@ -145,7 +147,7 @@ class Chooser:
     def begin_day(self, day: int) -> None:
         """Start to plan ``day``: drop what was noted since the last commit."""
         self._day, self._today = day, self._config.calendar_epoch + timedelta(days=day)
-        self._told_today = {}
+        self._stated_today = {}
         for noted in self._memory:
             noted.begin_day()
 
@@ -313,14 +315,14 @@ class Chooser:
         self, stream: Stream, speaker: str, listeners: tuple[str, ...], theme: Theme, guarded: bool
     ) -> Choice | None:
         """Choose a detail of the speaker, told before or not, that is new to the listeners; None if none is drawn."""
-        today = self._told_today.setdefault(speaker, {})
-        heard = self._knowledge.told.get(speaker, {}) | today
+        today = self._stated_today.setdefault(speaker, {})
+        stated = self._knowledge.told.get(speaker, {}) | today
         to = listeners or (f"assistant_{speaker}",)
-        keys = [key for key, fact in heard.items() if _of(fact, theme)]
+        keys = [key for key, fact in stated.items() if _of(fact, theme)]
         again = self._again if theme is None else min(1.0, AGAIN_WITHIN * self._again)
         if keys and not guarded and stream.chance(again):
             for _ in range(6):
-                fact = heard[stream.pick(keys)]
+                fact = stated[stream.pick(keys)]
                 if self._plain(fact) and self._new_to(fact, to):
                     return Choice(fact, speaker, Role.TELL, fact.value)
         confidential = [attribute for attribute in self._confidential if theme is None or attribute.key in theme]

@@ -53,10 +53,15 @@ def two_stories(stream: Stream, first: Thread, topic: str, people: int) -> tuple
 
     The first teller asks for the second story, or the second teller goes on with it when answering the last beat.
     """
-    teller, beats = (first.narrator + 1) % people, _SECOND_STORY_BEATS[people]
+    teller, beats = (first.narrator + 1) % people, second_story_beats(people)
     if stream.chance(_ASKED_FOR_STORY):
         return first, Thread(topic, teller, 1 + beats * people)
     return replace(first, turns=first.turns - people + 1), Thread(topic, teller, beats * people)
+
+
+def second_story_beats(people: int) -> int:
+    """Return how many beats of the second story a talk tells."""
+    return _SECOND_STORY_BEATS[people]
 
 
 def first_slot(stream: Stream, story: Thread, facts: int, people: int) -> Slot:

@@ -156,7 +156,7 @@ class Deriver:
         return candidates
 
     def _fill(self, family: Family, builder: Builder, wanted: int) -> int:
-        """Ask up to ``wanted`` questions. Returns how many were found.
+        """Ask up to ``wanted`` questions. Returns how many were asked.
 
         A second round lifts the bound per ego and tries all who were present: the speaker of a version cannot be asked.
         """

@@ -291,8 +291,10 @@ class Turn:
             self.frame("pa.invited.first" if first else "pa.invited")
             return
         if statement.invite is not Invite.THING:
-            rule = "invited.open" if statement.frame_parts.person == "own" else "invited.others"
-            self.frame(f"{rule}.first" if first else rule)
+            if statement.frame_parts.person == "own":
+                self.frame("invited.open.first" if first else "invited.open")
+            else:
+                self.frame("invited.others.first" if first else "invited.others")
             return
         self.frame("invited", q=self._fact(f"invite.{statement.frame_parts.attribute}", statement))
 
@@ -305,8 +307,7 @@ class Turn:
         occasion = "" if leads_up else self._occasion(statement)
         opening = occasion or text
         if self._invited is not statement and not leads_up:
-            rule = lead if statement.frame_parts.person == "own" else "link.told"
-            link = self._framed(rule, **dict(statement.slots))
+            link = self._framed(self._link(statement, lead), **dict(statement.slots))
             opening = f"{link.rstrip(',:')}: {occasion}" if occasion else f"{link} {_LEAD_IN.sub('', text)}"
         self.say(opening)
         if occasion:
@@ -316,14 +317,24 @@ class Turn:
         if statement.level:
             self.say(self._fact(f"level.{statement.level}", statement))
 
+    @staticmethod
+    def _link(statement: Statement, lead: str) -> str:
+        """Return the rule of the words before an unprompted fact; ``lead`` if it is new and the speaker's own."""
+        form, attribute, person = statement.frame_parts
+        if person == "told":
+            return "link.told"
+        refers_back = form == "change" or attribute == "fate" or "." in (statement.level or "")
+        return "link.again" if refers_back else lead
+
     def _occasion(self, statement: Statement) -> str:
         """Return what made the speaker think of a fact; empty to an assistant, and if the pack has no such lines."""
         listed = catalogue(self._talk.library.pack)
         form, attribute, person = statement.frame_parts
         kind = "tie" if attribute in _TIES else kind_of(statement, listed)
         rule = listed.bank.rules.get(f"why.{kind}")
-        to_person = form == "say" and person == "own" and not self._talk.plan.kind.with_assistant
-        return self._unsaid(rule, dict(statement.slots)) if rule is not None and to_person else ""
+        by_name = statement.invite is Invite.THING or "." in (statement.level or "")  # the listener knows of it
+        fits = form == "say" and person == "own" and not by_name and not self._talk.plan.kind.with_assistant
+        return self._unsaid(rule, dict(statement.slots)) if rule is not None and fits else ""
 
     def ask_for_more(self, statement: Statement) -> None:
         """Encourage the teller of a fact who has more to say, as often as the speaker asks questions."""
