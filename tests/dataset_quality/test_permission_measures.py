@@ -93,6 +93,7 @@ def test_what_is_added_to_a_fact_is_read_as_no_wish() -> None:
     bank = catalogue(PackHalf()).bank
 
     assert not read_as_wishes(bank, "more.")
+    assert not read_as_wishes(bank, "why.")
     assert read_as_wishes(bank, "level.private")
 
 

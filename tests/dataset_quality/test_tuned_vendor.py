@@ -28,7 +28,7 @@ def test_what_was_learned_answers_on_its_own_pack_alone(small_world: Path, other
     other = retold(world, lambda turn: pattern.sub(lambda match: match.group()[::-1], turn.text))
     asked, by_rules, right = answered(vendor, world)
     assert right > 0.1 * asked  # few: a kind of fact has thirty sentences, and small worlds state it a few times
-    assert answered(vendor, other)[1] < 0.2 * by_rules
+    assert answered(vendor, other)[1] < 0.25 * by_rules
     assert pack_of(world) == pack_of(read_world(other_small_worlds[0])) is not None
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from memarena_dataset.model import Family
 from memarena_masim.cli import main
-from memarena_masim.config import preset
+from memarena_masim.config import PA_SESSIONS_PER_AGENT_DAY, preset
 from memarena_masim.generation import SESSIONS_PER_PROCESS, usual_workers
 from memarena_masim.output.worlds import shortage, summary
 
@@ -181,9 +181,10 @@ def test_a_small_world_is_worded_by_one_process_and_a_large_one_by_all(monkeypat
     """Each process reads all banks before its first word."""
     monkeypatch.setattr("os.cpu_count", lambda: 4)
     assert [usual_workers(preset(name, 1)) for name in ("tiny", "l")] == [1, 4]
-    middling = preset("l", 1).model_copy(update={"days": 2, "question_share": 0.2})  # no more talks than usual
-    assert 1 <= usual_workers(middling) < 4
-    assert usual_workers(middling) == int(2 * 50 * 17.8 / SESSIONS_PER_PROCESS)
+    middling = preset("l", 1).model_copy(update={"days": 2, "question_share": 0.2})
+    sessions = 2 * 50 * (PA_SESSIONS_PER_AGENT_DAY + middling.talks_per_agent_day)
+    assert 2 * SESSIONS_PER_PROCESS < sessions < 3 * SESSIONS_PER_PROCESS
+    assert usual_workers(middling) == 2
 
 
 @pytest.mark.parametrize(("met", "flags", "code"), [(True, [], 0), (False, [], 1), (False, ["--lenient"], 0)])
