@@ -232,7 +232,7 @@ def _check_cluster(address: str) -> str | None:
         try:
             socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
         except OSError as error:
-            raise MasimError(f"--address {address}: nobody answers there: {error.strerror or error}") from error
+            raise MasimError(f"--address {address}: no server answers there: {error.strerror or error}") from error
         _check_token(address, token)
     with suppress(ValueError):
         if ipaddress.ip_address(host).is_loopback:
