@@ -357,6 +357,24 @@ def test_a_fact_is_asked_for_as_planned_or_brought_up_by_its_speaker(spoken: tup
     assert count[False, Invite.THING] > 2
 
 
+def test_a_new_fact_begins_with_what_made_its_speaker_think_of_it(spoken: tuple[World, Spoken]) -> None:
+    """Told to a person, and no other fact: not a changed value, another person's fact, or one for an assistant."""
+    rules = catalogue().bank.rules
+    occasions = {text for name, rule in rules.items() if name.startswith("why.") for text in wordings_of(rule)}
+    count: Counter[bool] = Counter()
+    for plan, turns in spoken[1]:
+        for statement in plan.statements:
+            text = turns[statement.turn].text
+            fits = statement.is_new and not plan.kind.with_assistant
+            count[fits] += 1
+            has_occasion = any(occasion in text for occasion in occasions)
+            leads_up = re.search(
+                r"(?:have I told|did I tell|do you remember|don't laugh|you won't|I don't know wh)", text, re.I
+            )
+            assert has_occasion == fits or (fits and leads_up), text
+    assert min(count.values()) > 100
+
+
 def _more() -> set[str]:
     return {finish(text) for text in wordings_of(library().frame.rules["ask.more"])}
 

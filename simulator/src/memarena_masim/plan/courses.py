@@ -263,9 +263,10 @@ def tellings(threads: Sequence[Thread], people: Sequence[str]) -> list[Telling]:
     ``people`` are the ids of its speakers, the assistant last if there is one.
     """
     stories = [thread for thread in threads if thread.scene]
+    beats = (TALK_BEATS, second_story_beats(len(people)))[: len(stories)]
     return [
-        Telling(people[thread.narrator], listener, thread.scene, thread.first_beat + beats, thread.names)
-        for thread, beats in zip(stories, (TALK_BEATS, second_story_beats(len(people))), strict=False)
+        Telling(people[thread.narrator], listener, thread.scene, thread.first_beat + count, thread.names)
+        for thread, count in zip(stories, beats, strict=True)
         for index, listener in enumerate(people)
         if index != thread.narrator
     ]

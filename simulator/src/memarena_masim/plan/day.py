@@ -10,13 +10,12 @@ be about; *small talk* is facts that are only mentioned. Both keep to the talk's
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
-from memarena_masim.config import FACTS_PER_TALK, WorldConfig
+from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import Catalogue
 from memarena_masim.facts.parting import parted
 from memarena_masim.facts.values import WEEKDAYS, day_words
@@ -29,22 +28,14 @@ from memarena_masim.plan.frames import frame_of
 from memarena_masim.plan.impressions import Feeling, Impressions, felt
 from memarena_masim.plan.lines import Lines, Met
 from memarena_masim.plan.meetings import TALKED_OF_DAYS, DayMeetings, Meeting
-from memarena_masim.plan.model import NEWS, Invite, Kind, SessionPlan, Speaker, Statement, Thread
+from memarena_masim.plan.model import NEWS, Kind, SessionPlan, Speaker, Statement, Thread
 from memarena_masim.plan.popularity import Theme
 from memarena_masim.plan.schedule import SLOTS, DaySchedule, plan_schedules
-from memarena_masim.plan.small_talk import SmallTalk
-from memarena_masim.plan.state import Fact, FactKind, Knowledge, Role, StatedFact, turn_id
+from memarena_masim.plan.small_talk import Exchange, SmallTalk
+from memarena_masim.plan.state import FactKind, Knowledge, Role, StatedFact, turn_id
 from memarena_masim.plan.statements import Choice, Chooser
-from memarena_masim.plan.threads import (
-    Slot,
-    asides,
-    first_slot,
-    first_story,
-    next_slot,
-    threads_with_assistant,
-    two_stories,
-    with_news,
-)
+from memarena_masim.plan.talk_facts import TalkFacts
+from memarena_masim.plan.threads import first_story, threads_with_assistant, two_stories, with_news
 from memarena_masim.plan.wishes import Wishes
 from memarena_masim.rng import Stream
 from memarena_masim.world.build import RELATION_KINDS, pools, relation
@@ -52,12 +43,6 @@ from memarena_masim.world.model import Person, World, WorldEvent
 
 _STATEMENTS_TO_ASSISTANT = (0, 1, 1, 1)
 """Numbers of planned statements in a session with an assistant, each with the same chance."""
-_OF_STORY = 0.6
-"""Chance that the news after a story is of the story's themes, if its topic has any."""
-_NOT_NEWS = frozenset(("credentials", "home_address", "payment_number"))
-"""Sensitive classes of which no fact answers the open question what is new."""
-_PAIR = 2
-"""Number of people in a talk that may have more than one fact: with three, each fact takes more turns."""
 PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
 """Kinds of memory probes, with their shares."""
 _PROBED = 0.7
@@ -95,25 +80,6 @@ class PastTalk:
     def topic(self) -> str:
         """Return the topic of the scene."""
         return self.scene.split(".")[0]
-
-
-class _Exchange(NamedTuple):
-    """The key by which statements are counted; the count decides which thing of a kind is mentioned next."""
-
-    speaker: str
-    next_speaker: str
-    attribute: str
-
-
-class _News(NamedTuple):
-    """A fact of a talk between people: its turn, what is stated, and whether it is a planned statement.
-
-    An aside has a slot that is not asked.
-    """
-
-    slot: Slot
-    choice: Choice
-    planned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +125,13 @@ class Planner:
         self.catalogue, mentioned = parted(catalogue, config.key)
         source, wishes = FactSource(config, self.catalogue), Wishes(config, world, self._names)
         self._chooser = Chooser(config, world, self.catalogue, source, self.knowledge, wishes)
-        self._kinds = frozenset[str]().union(*self.catalogue.themes)
-        self._sensitive = frozenset(key for key, kind in self.catalogue.attributes.items() if kind.sensitive)
-        self._not_news = frozenset(
-            key for key, kind in self.catalogue.attributes.items() if kind.sensitive in _NOT_NEWS
-        )
         self._small_talk = SmallTalk(config, world, mentioned, self._chooser.attributes, wishes)
+        self._talk_facts = TalkFacts(config, self.catalogue, self._chooser, self._small_talk, self._earlier)
         names = {"man": pools(config.words)["other_men"], "woman": pools(config.words)["other_women"]}
         self._courses = Courses(words, names, config.key)
         self._lines = Lines(catalogue)
-        self._exchanges: Counter[_Exchange] = Counter()
-        self._exchanges_today: Counter[_Exchange] = Counter()
+        self._exchanges: Counter[Exchange] = Counter()
+        self._exchanges_today: Counter[Exchange] = Counter()
         self._topics = sorted(words.topics)
         self._past_talks: dict[str, list[PastTalk]] = {}
         """Talks of the last _LOOKS_BACK_DAYS days, by narrator."""
@@ -298,111 +260,34 @@ class Planner:
     ) -> tuple[SessionPlan, list[StatedFact], list[StatedFact]]:
         """Plan a talk between people: a story, and then the facts of its thread for news, or else a second story.
 
-        To each story its listener may add a fact of their own.
+        Who answers a story may add a fact of their own.
         """
         ids = [person.agent_id for person in people]
         story = self._add_scene(stream, first_story(stream, topic, len(people)), ids, None)
         plan = replace(plan, threads=(story,))
-        facts = self._draw_news(plan, stream, ids) if stream.chance(self.config.news_share) else []
+        facts = self._talk_facts.news(stream, plan, ids) if stream.chance(self.config.news_share) else []
         if facts:
             plan = replace(plan, threads=with_news(story, facts[-1].slot, len(people)))
         else:
             teller = people[(story.narrator + 1) % len(people)]
             first, second = two_stories(stream, story, self._draw_topic(stream, [teller]), len(people))
             plan = replace(plan, threads=(first, self._add_scene(stream, second, ids, None, story)))
-        facts += self._draw_asides(plan, stream, ids, facts)
+        facts += self._talk_facts.asides(stream, plan, ids, facts)
         statements: list[Statement] = []
         stated: list[StatedFact] = []
         mentioned: list[StatedFact] = []
-        for number, (slot, choice, planned) in enumerate(facts):
-            statement_id = opaque("stmt" if planned else "said", plan.session_id, number)
-            statement = self._statement(statement_id, choice, plan, slot.turn)
-            if slot.asked:
-                statement = replace(statement, invite=_invite(choice))
-            statements.append(statement)
-            (stated if planned else mentioned).append(_provenance(statement_id, choice, plan, slot.turn, tuple(ids)))
+        for number, fact in enumerate(facts):
+            turn, statement_id = fact.slot.turn, opaque("stmt" if fact.planned else "said", plan.session_id, number)
+            statements.append(replace(self._statement(statement_id, fact.choice, plan, turn), invite=fact.invite))
+            provenance = _provenance(statement_id, fact.choice, plan, turn, tuple(ids))
+            (stated if fact.planned else mentioned).append(provenance)
         plan = replace(plan, statements=tuple(statements))
         self._exchanges_today.update(_exchange(plan, statement) for statement in statements)
         return self._lines.with_lines(stream, plan), stated, mentioned
 
-    def _draw_news(self, plan: SessionPlan, stream: Stream, ids: Sequence[str]) -> list[_News]:
-        """Choose the facts after a talk's story, in their turns; empty if nothing can be stated.
-
-        They are of the themes of the story, or of one theme that the first of them has, and no two are of one kind.
-        """
-        count = stream.pick(FACTS_PER_TALK) if len(ids) == _PAIR else 1
-        theme: Theme = None
-        if self._chooser.themed and stream.chance(_OF_STORY):
-            theme = self.catalogue.themes_of_topics.get(plan.threads[0].topic)
-        slot = first_slot(stream, plan.threads[0], count, len(ids))
-        facts: list[_News] = []
-        possible: Theme = None
-        for _ in range(count):
-            fact = self._draw_fact(plan, stream, ids, slot, facts, theme, possible)
-            if fact is None:
-                continue
-            facts.append(fact)
-            possible = (possible or self._kinds) - {fact.choice.fact.theme_kind}
-            theme = (theme or self._draw_theme(stream, fact.choice.fact) or possible) & possible
-            if not theme:
-                break
-            slot = next_slot(stream, slot, len(ids))
-        return facts
-
-    def _draw_asides(
-        self, plan: SessionPlan, stream: Stream, ids: Sequence[str], facts: Sequence[_News]
-    ) -> list[_News]:
-        """Choose facts that go with a story, in its order, for who answers it; most talks have one or none.
-
-        No two facts of the talk, ``facts`` included, are of one kind. Nobody adds a sensitive one by the way.
-        """
-        chosen: list[_News] = []
-        if len(ids) != _PAIR:
-            return chosen
-        for thread, turns in stream.shuffled(asides(plan.threads, len(ids))):
-            if len(chosen) == self.config.most_asides(len(facts)):
-                break
-            if not stream.chance(self.config.asides):
-                continue
-            kinds = {fact.choice.fact.theme_kind for fact in (*facts, *chosen)}
-            theme = self.catalogue.themes_of_topics.get(thread.topic, self._kinds) - kinds - self._sensitive
-            slot = Slot(stream.pick(turns), asked=False)
-            fact = self._draw_fact(plan, stream, ids, slot, (*facts, *chosen), theme, theme) if theme else None
-            if fact is not None:
-                chosen.append(fact)
-        return sorted(chosen, key=lambda fact: fact.slot.turn)
-
-    def _draw_fact(
-        self,
-        plan: SessionPlan,
-        stream: Stream,
-        ids: Sequence[str],
-        slot: Slot,
-        facts: Sequence[_News],
-        theme: Theme,
-        possible: Theme,
-    ) -> _News | None:
-        """Choose a fact for a turn of a talk between people; None if nothing fits, or its kind is not ``possible``."""
-        if slot.asked:
-            theme, possible = ((kinds or self._kinds) - self._not_news for kinds in (theme, possible))
-            if not theme:
-                return None
-        speaker, next_speaker = (ids[plan.speaker_index(slot.turn + step)] for step in (0, 1))
-        others = tuple(agent for agent in ids if agent != speaker)
-        choice, planned = None, stream.chance(self.config.planned)
-        if planned:
-            choice = self._chooser.choose(stream, plan.day, speaker, others, False, theme, possible)
-        if choice is None:
-            planned = False
-            texts = {text for fact in facts for text in (fact.choice.fact.item, fact.choice.value.text)}
-            mention = self._small_talk.draw(stream, False, theme)
-            exchange = _Exchange(speaker, next_speaker, mention.kind)
-            earlier = self._exchanges[exchange] + self._exchanges_today[exchange]
-            in_order = (speaker, next_speaker, *(agent for agent in others if agent != next_speaker))
-            choice = self._small_talk.choose(stream, plan.day, mention, in_order, earlier, texts)
-        if choice is None or (possible is not None and choice.fact.theme_kind not in possible):
-            return None
-        return _News(slot, choice, planned)
+    def _earlier(self, exchange: Exchange) -> int:
+        """Return how many statements of an exchange there were before the session that is planned."""
+        return self._exchanges[exchange] + self._exchanges_today[exchange]
 
     def _add_statements(
         self, plan: SessionPlan, stream: Stream, people: list[Person]
@@ -428,7 +313,7 @@ class Planner:
             choice = self._choose(stream, plan, speaker, tuple(agent for agent in ids if agent != speaker), theme)
             if choice is None:
                 continue
-            theme = theme or self._draw_theme(stream, choice.fact)
+            theme = theme or self._chooser.draw_theme(stream, choice.fact)
             adjacent = {statement.turn + step for statement in statements for step in (-1, 1)}
             free = free_turns[speaker]
             turn = stream.pick([candidate for candidate in free if candidate not in adjacent] or free)
@@ -436,7 +321,7 @@ class Planner:
             statement_id = opaque("stmt", plan.session_id, number)
             statements.append(self._statement(statement_id, choice, plan, turn))
             stated.append(_provenance(statement_id, choice, plan, turn, ids))
-        return replace(plan, statements=tuple(statements)), stated, theme or self._draw_theme(stream, None)
+        return replace(plan, statements=tuple(statements)), stated, theme or self._chooser.draw_theme(stream, None)
 
     def _choose(
         self, stream: Stream, plan: SessionPlan, speaker: str, listeners: tuple[str, ...], theme: Theme
@@ -447,12 +332,6 @@ class Planner:
             if choice is not None:
                 return choice
         return self._chooser.choose(stream, plan.day, speaker, listeners, plan.kind.with_assistant, theme)
-
-    def _draw_theme(self, stream: Stream, fact: Fact | None) -> Theme:
-        """Draw the theme of a talk whose first fact is ``fact``; None in worlds whose talks have no theme."""
-        if not self._chooser.themed:
-            return None
-        return stream.pick([theme for theme in self.catalogue.themes if fact is None or fact.theme_kind in theme])
 
     def _add_small_talk(self, plan: SessionPlan, theme: Theme) -> tuple[SessionPlan, list[StatedFact]]:
         """Return an assistant's session with small talk in those turns for news that state nothing planned."""
@@ -471,13 +350,10 @@ class Planner:
                 continue
             mention = self._small_talk.draw(stream, assistant=True, theme=theme)
             speaker, next_speaker = _speaker_and_next(plan, turn)
-            exchange = _Exchange(speaker, next_speaker, mention.kind)
+            exchange = Exchange(speaker, next_speaker, mention.kind)
             in_session = sum(_exchange(plan, statement) == exchange for statement in by_turn.values())
-            earlier_count = self._exchanges[exchange] + self._exchanges_today[exchange] + in_session
-            others = [person for person in people if person not in (speaker, next_speaker)]
-            choice = self._small_talk.choose(
-                stream, plan.day, mention, (speaker, next_speaker, *others), earlier_count, stated_texts
-            )
+            earlier = self._earlier(exchange) + in_session
+            choice = self._small_talk.choose(stream, plan.day, mention, (speaker, next_speaker), earlier, stated_texts)
             if choice is None:
                 continue
             stated_texts |= {choice.fact.item, choice.value.text}
@@ -552,11 +428,6 @@ def speaker_index(plan: SessionPlan, turn: int) -> int:
     return plan.speaker_index(turn)
 
 
-def _invite(choice: Choice) -> Invite:
-    """Return how a statement is asked for: by its thing only if the listeners heard of that on an earlier day."""
-    return Invite.THING if choice.role in (Role.CHANGE, Role.FATE, Role.WISH) else Invite.OPEN
-
-
 def news_turns(plan: SessionPlan) -> list[int]:
     """Return the turns that may state a fact: those for news, except for a talk's first, last and an assistant's."""
     first, turn_indices = 0, list[int]()
@@ -572,9 +443,9 @@ def _speaker_and_next(plan: SessionPlan, turn: int) -> tuple[str, str]:
     return plan.speakers[speaker_index(plan, turn)].agent_id, plan.speakers[speaker_index(plan, turn + 1)].agent_id
 
 
-def _exchange(plan: SessionPlan, statement: Statement) -> _Exchange:
+def _exchange(plan: SessionPlan, statement: Statement) -> Exchange:
     """Return the key by which a statement is counted."""
-    return _Exchange(*_speaker_and_next(plan, statement.turn), statement.frame_parts.attribute)
+    return Exchange(*_speaker_and_next(plan, statement.turn), statement.frame_parts.attribute)
 
 
 def _unfinished_talks(day: int, session_tellings: list[Telling]) -> list[PastTalk]:

@@ -90,6 +90,13 @@ class Statement:
         """Return the three parts of ``frame``."""
         return FrameParts(*self.frame.split("."))
 
+    @property
+    def is_new(self) -> bool:
+        """Whether it states a new fact of the speaker's own: no other value, later word on a find, or second wish."""
+        form, attribute, person = self.frame_parts
+        second_wish = "." in self.level
+        return person == "own" and form == "say" and attribute != "fate" and not second_wish
+
 
 NEWS = "news of each other"
 """The topic of the thread in which facts are stated."""

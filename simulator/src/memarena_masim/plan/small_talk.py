@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memarena_masim.config import NEAREST_DATE_DAYS, WorldConfig
 from memarena_masim.facts.catalogue import Catalogue, base
@@ -21,6 +22,14 @@ _OF_OTHERS = 0.2
 """Share of the details that are about a person who is not present."""
 _MONTH_DAYS = NEAREST_DATE_DAYS
 """Length of a month of small talk: each month has its own happenings and future dates."""
+
+
+class Exchange(NamedTuple):
+    """The key by which statements are counted; the count decides which thing of a kind is mentioned next."""
+
+    speaker: str
+    next_speaker: str
+    attribute: str
 
 
 @dataclass(frozen=True, slots=True)

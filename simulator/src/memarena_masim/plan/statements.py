@@ -292,6 +292,12 @@ class Chooser:
         for listener in listeners:
             self._pairs.add((choice.fact.fact_id, listener))
 
+    def draw_theme(self, stream: Stream, fact: Fact | None) -> Theme:
+        """Draw the theme of a talk whose first fact is ``fact``; None in worlds whose talks have no theme."""
+        if not self.themed:
+            return None
+        return stream.pick([theme for theme in self._catalogue.themes if fact is None or fact.theme_kind in theme])
+
     def _of_kind(
         self, kind: str, stream: Stream, day: int, speaker: str, listeners: tuple[str, ...], theme: Theme
     ) -> Choice | None:

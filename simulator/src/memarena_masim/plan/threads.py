@@ -25,10 +25,11 @@ _SECOND_STORY_BEATS = {2: TALK_BEATS, 3: 2}
 
 
 class Slot(NamedTuple):
-    """A turn of the thread for news that may state a fact; ``asked``: the turn before asks what is new."""
+    """A turn that may state a fact."""
 
     turn: int
-    asked: bool
+    after_question: bool
+    """Whether the turn before asks what is new."""
 
 
 def threads_with_assistant(stream: Stream, topic: str, turns: int, looks_back: bool) -> tuple[Thread, ...]:
@@ -67,15 +68,15 @@ def second_story_beats(people: int) -> int:
 def first_slot(stream: Stream, story: Thread, facts: int, people: int) -> Slot:
     """Return the first turn that may state a fact, after the story, or if there is one fact perhaps before it."""
     if facts == 1 and people == 2 and stream.chance(_NEWS_AT_ONCE):
-        return Slot(1, asked=True)
-    asked = stream.chance(_ASKED_OPENLY)
-    return Slot(story.turns + asked, asked)
+        return Slot(1, after_question=True)
+    after_question = stream.chance(_ASKED_OPENLY)
+    return Slot(story.turns + after_question, after_question)
 
 
 def next_slot(stream: Stream, slot: Slot, people: int) -> Slot:
     """Return the next turn that may state a fact, after its listener took up the first and its teller said more."""
-    asked = stream.chance(_ASKED_OPENLY)
-    return Slot(slot.turn + people + 1 + asked, asked)
+    after_question = stream.chance(_ASKED_OPENLY)
+    return Slot(slot.turn + people + 1 + after_question, after_question)
 
 
 def asides(threads: Sequence[Thread], people: int) -> list[tuple[Thread, list[int]]]:

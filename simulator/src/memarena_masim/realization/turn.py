@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memarena_masim.facts.catalogue import catalogue
+from memarena_masim.facts.catalogue import Catalogue, catalogue
 from memarena_masim.phrases.grammar import Rule, Scope, Sequence_, Voice, phrase, sentences_of, tidy, wordings_of
 from memarena_masim.phrases.references import Heard
 from memarena_masim.phrases.scenes import Sentence
@@ -307,7 +307,8 @@ class Turn:
         occasion = "" if leads_up else self._occasion(statement)
         opening = occasion or text
         if self._invited is not statement and not leads_up:
-            link = self._framed(self._link(statement, lead), **dict(statement.slots))
+            told = statement.frame_parts.person == "told"
+            link = self._framed("link.told" if told else lead if statement.is_new else "link.again")
             opening = f"{link.rstrip(',:')}: {occasion}" if occasion else f"{link} {_LEAD_IN.sub('', text)}"
         self.say(opening)
         if occasion:
@@ -317,23 +318,11 @@ class Turn:
         if statement.level:
             self.say(self._fact(f"level.{statement.level}", statement))
 
-    @staticmethod
-    def _link(statement: Statement, lead: str) -> str:
-        """Return the rule of the words before an unprompted fact; ``lead`` if it is new and the speaker's own."""
-        form, attribute, person = statement.frame_parts
-        if person == "told":
-            return "link.told"
-        refers_back = form == "change" or attribute == "fate" or "." in (statement.level or "")
-        return "link.again" if refers_back else lead
-
     def _occasion(self, statement: Statement) -> str:
-        """Return what made the speaker think of a fact; empty to an assistant, and if the pack has no such lines."""
+        """Return what made the speaker think of a new fact; empty to an assistant, and if the pack has no lines."""
         listed = catalogue(self._talk.library.pack)
-        form, attribute, person = statement.frame_parts
-        kind = "tie" if attribute in _TIES else kind_of(statement, listed)
-        rule = listed.bank.rules.get(f"why.{kind}")
-        by_name = statement.invite is Invite.THING or "." in (statement.level or "")  # the listener knows of it
-        fits = form == "say" and person == "own" and not by_name and not self._talk.plan.kind.with_assistant
+        rule = listed.bank.rules.get(f"why.{_kind_of(statement, listed)}")
+        fits = statement.is_new and not self._talk.plan.kind.with_assistant
         return self._unsaid(rule, dict(statement.slots)) if rule is not None and fits else ""
 
     def ask_for_more(self, statement: Statement) -> None:
@@ -364,7 +353,7 @@ class Turn:
         form, attribute, person = statement.frame_parts
         slots = dict(statement.slots)
         rule = opinion_rule(statement, listed)
-        kind = "tie" if attribute in _TIES else kind_of(statement, listed)
+        kind = _kind_of(statement, listed)
         of_frame = attribute not in listed.topics
         bank = self._talk.library.frame if of_frame else listed.bank
         opinion = ""
@@ -388,6 +377,11 @@ class Turn:
         slots = {**self._slots, **dict(statement.slots)}
         line = catalogue(self._talk.library.pack).bank.rules[rule].draw(self._talk.stream)
         return self._phrase(line, slots)
+
+
+def _kind_of(statement: Statement, listed: Catalogue) -> str:
+    """Return the kind of a fact, for rules that do not tell friends from people who are not friends."""
+    return "tie" if statement.frame_parts.attribute in _TIES else kind_of(statement, listed)
 
 
 def _openings(text: str) -> set[str]:
