@@ -29,8 +29,10 @@ FACTS_PER_TALK = (1, 1, 2)
 """Numbers of facts in a talk with news between two people, each with the same chance."""
 ASIDES = 0.8
 """Chance that who answers a story adds a fact of their own, in a talk between two people."""
-_MOST_FACTS, _MOST_ASIDES, _MOST_ASIDES_IF_SMALL = 2, 1, 2
-"""Maximum numbers of facts and of asides in a talk; the third is for worlds of fewer than WEIGHTY_AGENT_DAYS."""
+_MOST_FACTS = 2
+"""Maximum number of facts in a talk, except in small worlds."""
+_MOST_ASIDES, _MOST_ASIDES_IF_SMALL = 1, 2
+"""Maximum number of asides in a talk; the second in a world of fewer than WEIGHTY_AGENT_DAYS."""
 PLANNED = 0.5
 """Chance that a fact in a talk between people is a planned statement: others are only mentioned."""
 _MOST_PLANNED = 0.85
@@ -122,6 +124,7 @@ class WorldConfig(BaseModel):
 
     @property
     def _weighty(self) -> bool:
+        """Whether the world has WEIGHTY_AGENT_DAYS or more."""
         return self.agents * self.days >= WEIGHTY_AGENT_DAYS
 
     @property

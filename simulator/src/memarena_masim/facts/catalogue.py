@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -200,7 +200,7 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
         missing = [rule for rule in rules if rule not in bank.rules]
         if missing:
             raise MasimError(f"facts/{name}: {missing[0]} is missing")
-    _no_stray_rules(bank, kinds)
+    _no_stray_rules(bank, kinds, ties)
     topics = _taking_up(bank, _toml(facts, "reactions"), (*attributes, *community))
     rows = _toml(facts, "themes")
     topics_of_themes = rows.pop("topics", {})
@@ -228,7 +228,7 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
 
 
 def _themes(rows: Mapping[str, Any], kinds: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    themes = {name: frozenset(kinds) for name, kinds in rows.items()}
+    themes = {name: frozenset(members) for name, members in rows.items()}
     for name, theme in themes.items():
         if theme - set(kinds):
             raise MasimError(f"facts/themes.toml: {name}: {min(theme - set(kinds))!r} is no kind of fact")
@@ -293,10 +293,11 @@ def _invites(bank: Bank, key: str, lines: list[str]) -> None:
         bank.add(f"invite.{key}", f"{in_person(line, 'you')}?", f"facts/invites.toml: {key}")
 
 
-def _no_stray_rules(bank: Bank, kinds: Sequence[str]) -> None:
+def _no_stray_rules(bank: Bank, kinds: Sequence[str], ties: Collection[str]) -> None:
     """Raise MasimError for a question or addition to a kind of fact that does not exist: it would never be said."""
     used_rules = {f"more.{kind}" for kind in (*kinds, "told", "change")}
-    used_rules |= {f"{rule}.{kind}" for kind in kinds for rule in ("invite", "why")} | {"why.tie"}
+    used_rules |= {f"invite.{kind}" for kind in kinds}
+    used_rules |= {f"why.{kind}" for kind in (*kinds, "tie")} - {"why.fate", *(f"why.{tie}" for tie in ties)}
     for name in bank.rules:
         if name.startswith(("invite.", "more.", "why.")) and name not in used_rules:
             raise MasimError(f"facts/invites.bank, more.bank: {name}: there is no such kind of fact")
