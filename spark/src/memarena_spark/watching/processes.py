@@ -25,7 +25,8 @@ _HIDDEN = "(hidden)"
 _WEIGHTS = (".gguf", ".safetensors", ".bin", ".pt", ".pth", ".onnx")
 _MOST_WORDS, _MOST_CHARACTERS = 200, 500
 _LISTINGS, _LISTING_PAUSE_S = 4, 0.05
-"""Connections and processes are listed one after the other, so a process that starts or ends meanwhile has no owner."""
+"""Maximum listings, with a pause before each other one: connections and processes are listed one after the other, so
+a connection of a process that starts or ends meanwhile has no owner in one listing."""
 _CLOSING = frozenset(
     {psutil.CONN_FIN_WAIT1, psutil.CONN_FIN_WAIT2, psutil.CONN_TIME_WAIT, psutil.CONN_CLOSING, psutil.CONN_LAST_ACK}
 )
@@ -77,6 +78,7 @@ def peers(link: Link) -> tuple[list[psutil.Process], str]:
 
 
 def _processes(owners: Callable[[], Sequence[int | None]], what: str, nothing: str) -> tuple[list[psutil.Process], str]:
+    """Return the owners that run, and the reason if there are none: ``nothing`` if no connection is listed."""
     for listing in range(_LISTINGS):
         if listing:
             time.sleep(_LISTING_PAUSE_S)
