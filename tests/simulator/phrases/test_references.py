@@ -147,17 +147,18 @@ def test_what_makes_a_person_think_of_a_fact_names_neither_thing_nor_value() -> 
                 assert not re.search(r"\b(?:secret|(?:everybody|people|friends) (?:can )?knows?)\b", text), (name, text)
 
 
-def test_a_line_for_a_kind_of_fact_that_there_is_not_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would never be said."""
+@pytest.mark.parametrize("rule", ["more.shoe_size", "why.shoe_size", "why.friends", "why.fate"])
+def test_a_line_for_a_kind_of_fact_that_there_is_not_is_named(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would never be said: occasions are those of a tie or a new fact."""
     read = Bank.read
 
     def with_another(bank: Bank, path: Path) -> None:
         read(bank, path)
         if path.name == "more.bank":
-            bank.add("more.shoe_size", "I have had these for years.", "more.bank:1")
+            bank.add(rule, "I have had these for years.", "more.bank:1")
 
     monkeypatch.setattr(Bank, "read", with_another)
-    with pytest.raises(MasimError, match=r"more\.shoe_size: there is no such kind of fact"):
+    with pytest.raises(MasimError, match=rf"{re.escape(rule)}: there is no such kind of fact"):
         catalogue.__wrapped__(PUBLIC_PACK)
 
 
