@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,7 @@ class Gossips:
     """
 
     planner: Planner
-    inner: Any
+    inner: Callable[..., Choice | None]
     fact: Fact
     leaky: bool = False
     told: list[tuple[int, str, tuple[str, ...]]] = field(default_factory=list)
@@ -54,11 +54,7 @@ class Gossips:
             role = Role.TELL if plants else Role.RETELL
             self.told.append((day, speaker, listeners))
             return Choice(self.fact, speaker, role, self.fact.value)
-        choice: Choice | None = self.inner.choose(stream, day, speaker, listeners, *rest)
-        return choice
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
+        return self.inner(stream, day, speaker, listeners, *rest)
 
 
 @dataclass
@@ -84,8 +80,10 @@ class Trial:
         )
         self.setting = Setting(CONFIG, world)
         self.planner = Planner(CONFIG, world, facts)
-        self.gossips = Gossips(self.planner, self.planner._chooser, fact, self.leaky)
-        self.planner._chooser = self.gossips  # type: ignore[assignment]
+        chooser = self.planner._chooser
+        self.gossips = Gossips(self.planner, chooser.choose, fact, self.leaky)
+        # The method is replaced, not the object: the planner of a talk's facts holds the same object.
+        chooser.choose = self.gossips.choose  # type: ignore[assignment]
 
     def days(self) -> Iterator[DayPlan]:
         """Plan and commit every day; yield its plan."""
