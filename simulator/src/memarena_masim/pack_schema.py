@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 from pydantic import ValidationError as InvalidError
 
 from memarena_masim.errors import MasimError
+from memarena_masim.toml_text import parsed
 
 Text = Annotated[StrictStr, Field(min_length=1, max_length=2000)]
 Texts = Annotated[list[Text], Field(min_length=1)]
@@ -202,7 +203,7 @@ def check_tables(folder: Path, names: Sequence[str]) -> None:
             continue
         text = (folder / name).read_text(encoding="utf-8")
         try:
-            rows = tomllib.loads(text)
+            rows = parsed(text)
             shape.validate_python(rows)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise MasimError(f"{folder / name}: no TOML: {error}") from error

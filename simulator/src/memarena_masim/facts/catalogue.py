@@ -20,6 +20,7 @@ from memarena_masim.pack import PUBLIC_PACK, PackHalf
 from memarena_masim.phrases.grammar import Bank
 from memarena_masim.phrases.inflect import inflect
 from memarena_masim.phrases.library import folder_of, library, may_arise, scene_files
+from memarena_masim.toml_text import parsed
 
 PersonForm = Literal["own", "you", "told", "they"]
 
@@ -275,7 +276,7 @@ def _common_words(pack: PackHalf) -> str:
 def _toml(facts: Path, name: str) -> dict[str, Any]:
     path = facts / f"{name}.toml"
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parsed(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise MasimError(f"facts/{name}.toml: {error}") from error
 

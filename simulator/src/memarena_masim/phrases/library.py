@@ -32,9 +32,10 @@ class Library:
     def kin(self) -> dict[str, list[Sequence_]]:
         """Return the relatives and friends who may come up in each scene, by its key: none that its teller mentions."""
         anybody = self.frame.rules["kin"].alternatives
+        names = [(rule, stems(wordings(rule)[0].split()[-1])) for rule in anybody]
+        spoken = {key: told_in(scene) for key, scene in self.scenes.items()}
         return {
-            key: [rule for rule in anybody if not stems(wordings(rule)[0].split()[-1]) & told_in(scene)] or anybody
-            for key, scene in self.scenes.items()
+            key: [rule for rule, name in names if name.isdisjoint(words)] or anybody for key, words in spoken.items()
         }
 
     @cached_property

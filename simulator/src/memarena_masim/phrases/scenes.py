@@ -16,6 +16,7 @@ from typing import Any, Final
 from memarena_masim.errors import MasimError
 from memarena_masim.phrases.grammar import Bank, Sequence_
 from memarena_masim.rng import Stream
+from memarena_masim.toml_text import parsed
 
 HALVES: Final = ("tuning", "held-out")
 TONES: Final = ("trouble", "joy", "plain")
@@ -86,7 +87,7 @@ class Topic:
 def read_topic(path: Path) -> Topic:
     """Read a topic with its scenes. MasimError names file and key of the first fault."""
     try:
-        rows = tomllib.loads(path.read_text(encoding="utf-8"))
+        rows = parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise MasimError(f"scenes/{path.name}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

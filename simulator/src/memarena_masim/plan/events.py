@@ -14,6 +14,7 @@ from memarena_masim.phrases.library import folder_of
 from memarena_masim.plan.facts import opaque
 from memarena_masim.plan.model import EventTalk
 from memarena_masim.rng import Stream
+from memarena_masim.toml_text import parsed
 from memarena_masim.world.model import GROUP_KINDS, Group, World, WorldEvent
 
 EVENTS_PER_AGENT_DAY = 0.1
@@ -38,7 +39,7 @@ class EventKind:
 def event_kinds(pack: PackHalf) -> dict[str, tuple[EventKind, ...]]:
     """Read the kinds of events, by category. MasimError names the section that is not valid."""
     try:
-        sections = tomllib.loads((folder_of(pack) / "facts" / "events.toml").read_text(encoding="utf-8"))
+        sections = parsed((folder_of(pack) / "facts" / "events.toml").read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise MasimError(f"facts/events.toml: {error}") from error
     kinds: dict[str, tuple[EventKind, ...]] = {}

@@ -14,6 +14,7 @@ from memarena_masim.facts.catalogue import Catalogue, PersonForm, catalogue, did
 from memarena_masim.pack import NAMES_READ, PUBLIC_PACK, Half, PackHalf
 from memarena_masim.phrases.grammar import SPLIT_FROM, Bank
 from memarena_masim.phrases.library import folder_of
+from memarena_masim.toml_text import parsed
 
 Wording = Literal["plain", "other_name", "description"]
 """How a question names the thing it is about; see ``memarena_dataset.model.WORDINGS``."""
@@ -155,7 +156,7 @@ def _called(cells: tuple[str, ...]) -> Called:
 
 def _toml(folder: Path, name: str) -> dict[str, Any]:
     try:
-        return tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
+        return parsed((folder / f"{name}.toml").read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise MasimError(f"questions/{name}.toml: {error}") from error
 

@@ -12,6 +12,7 @@ from memarena_masim.errors import MasimError
 from memarena_masim.pack import PackHalf
 from memarena_masim.phrases.library import folder_of, library
 from memarena_masim.rng import Stream
+from memarena_masim.toml_text import parsed
 from memarena_masim.world.graph import build_graph
 from memarena_masim.world.model import Group, Person, Place, World
 
@@ -33,7 +34,7 @@ RELATION_KINDS = {
 def pools(pack: PackHalf) -> dict[str, Any]:
     """Read the pools from which people and places are drawn (``world/people.toml``)."""
     try:
-        return tomllib.loads((folder_of(pack) / "world" / "people.toml").read_text(encoding="utf-8"))
+        return parsed((folder_of(pack) / "world" / "people.toml").read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise MasimError(f"world/people.toml: {error}") from error
 

@@ -107,10 +107,13 @@ def _digital(text: str) -> str:
 
 
 def _numbers(text: str) -> Iterator[float]:
-    without_words = text
+    parts: list[str] = []
+    read = 0
     for start, end, numbers in numbers_of_words(text):
         yield from (float(number) for number in numbers)
-        without_words = f"{without_words[:start]}{' ' * (end - start)}{without_words[end:]}"
+        parts += (text[read:start], " " * (end - start))
+        read = end
+    without_words = "".join((*parts, text[read:]))
     yield from (_value(match.group()) for match in _DIGITS.finditer(without_words))
 
 
