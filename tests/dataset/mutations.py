@@ -27,8 +27,8 @@ def meta(instance_id: str, **changed: Any) -> Spoil:
     return question(instance_id, lambda row: row["metadata"].update(changed))
 
 
-def turn(session_id: str, place: int, **changed: Any) -> Spoil:
-    return sessions(lambda row: row["turns"][place].update(changed), session_id)
+def turn(session_id: str, index: int, **changed: Any) -> Spoil:
+    return sessions(lambda row: row["turns"][index].update(changed), session_id)
 
 
 def row(file: str, position: int, **changed: Any) -> Spoil:
@@ -89,7 +89,7 @@ def quoting_all(data: Any) -> None:
     """Make a question whose text is its evidence session."""
 
     def quote(row: dict[str, Any]) -> None:
-        sessions = {one["session_id"]: one for one in data.rows("corpus_sessions.jsonl")}
+        sessions = {session["session_id"]: session for session in data.rows("corpus_sessions.jsonl")}
         row["query"] = " ".join(turn["text"] for turn in sessions[row["evidence_session_ids"][0]]["turns"])
 
     data.question("qa_0004", quote)

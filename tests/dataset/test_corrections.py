@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 
 def talk(name: str) -> dict[str, Any]:
-    said = {
+    conversation = {
         "speaker_a": "Ida",
         "speaker_b": "Olu",
         "session_1": [
@@ -27,11 +27,11 @@ def talk(name: str) -> dict[str, Any]:
         ],
         "session_1_date_time": "10:00 am on 3 May, 2023",
     }
-    asked = [
+    questions = [
         {"question": "What arrived?", "answer": "a loom", "evidence": ["D1:2"], "category": 4},
         {"question": "How many scarves did Ida weave?", "answer": "two", "evidence": ["D1:2"], "category": 1},
     ]
-    return {"sample_id": name, "conversation": said, "qa": asked}
+    return {"sample_id": name, "conversation": conversation, "qa": questions}
 
 
 def correction(**changed: Any) -> dict[str, Any]:
@@ -71,20 +71,20 @@ def test_corrected_golds_and_evidence_keep_the_published_ones_in_metadata(tmp_pa
     assert validate(tmp_path / "out").errors == ()
     with open_dataset(tmp_path / "out") as dataset:
         by_id = {instance.instance_id: instance for instance in dataset.instances}
-    counted, arrived = by_id["c2_q002"], by_id["c1_q001"]
-    assert isinstance(counted.gold, TextGold)
-    assert counted.gold.answers == ("three",)
-    correction_record = counted.metadata["correction"]
+    scarf_question, loom_question = by_id["c2_q002"], by_id["c1_q001"]
+    assert isinstance(scarf_question.gold, TextGold)
+    assert scarf_question.gold.answers == ("three",)
+    correction_record = scarf_question.metadata["correction"]
     assert correction_record["published_ground_truth"]["answer"] == "two"
     assert (correction_record["id"], correction_record["kind"], correction_record["reason"]) == (
         "locomo_1_qa1",
         "HALLUCINATION",
         "Two are of wool.",
     )
-    assert isinstance(arrived.gold, TextGold)
-    assert (arrived.gold.answers, arrived.evidence_turn_ids) == (("a loom",), ("c1_D1:1",))
-    assert "published_ground_truth" not in arrived.metadata["correction"]
-    assert arrived.metadata["correction"]["published_evidence_turn_ids"] == ["c1_D1:2"]
+    assert isinstance(loom_question.gold, TextGold)
+    assert (loom_question.gold.answers, loom_question.evidence_turn_ids) == (("a loom",), ("c1_D1:1",))
+    assert "published_ground_truth" not in loom_question.metadata["correction"]
+    assert loom_question.metadata["correction"]["published_evidence_turn_ids"] == ["c1_D1:2"]
     assert "correction" not in by_id["c1_q002"].metadata
 
 
@@ -112,7 +112,7 @@ def test_an_invalid_file_of_corrections_is_refused(tmp_path: Path, errors: Any, 
     assert message in str(caught.value)
 
 
-def question(name: str, asked: str, **changed: Any) -> dict[str, Any]:
+def question(name: str, question_date: str, **changed: Any) -> dict[str, Any]:
     turns = [
         {"role": "user", "content": "The mill is sold.", "has_answer": True},
         {"role": "assistant", "content": "Ok"},
@@ -122,7 +122,7 @@ def question(name: str, asked: str, **changed: Any) -> dict[str, Any]:
         "question_type": "single-session-user",
         "question": "What is sold?",
         "answer": "the mill",
-        "question_date": asked,
+        "question_date": question_date,
         "haystack_dates": ["2023/05/08 (Mon) 19:30"],
         "haystack_session_ids": [f"{name}_s"],
         "haystack_sessions": [turns],

@@ -41,7 +41,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def read(described: Path) -> tuple[dict[str, list[dict[str, Any]]], str]:
+def library_reading(described: Path) -> tuple[dict[str, list[dict[str, Any]]], str]:
     """Rows by record set as the library reads them, and its output.
 
     The library runs in its own process, since it leaves files open.
@@ -57,18 +57,18 @@ def read(described: Path) -> tuple[dict[str, list[dict[str, Any]]], str]:
     return json.loads(result.stdout), result.stderr
 
 
-def test_the_library_reports_no_problem(read: tuple[dict[str, list[dict[str, Any]]], str]) -> None:
-    _, output = read
+def test_the_library_reports_no_problem(library_reading: tuple[dict[str, list[dict[str, Any]]], str]) -> None:
+    _, output = library_reading
     assert "warning" not in output.lower() and "error" not in output.lower(), output
 
 
 @pytest.mark.parametrize("record_set", RECORD_SETS)
 def test_the_library_reads_the_rows(
-    described: Path, read: tuple[dict[str, list[dict[str, Any]]], str], record_set: str
+    described: Path, library_reading: tuple[dict[str, list[dict[str, Any]]], str], record_set: str
 ) -> None:
     (path,) = described.glob(f"**/{record_set}.jsonl")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    loaded_rows = read[0][record_set]
+    loaded_rows = library_reading[0][record_set]
     fields = [name.partition("/")[2] for name in loaded_rows[0]]
     assert fields
     assert [[loaded[f"{record_set}/{name}"] for name in fields] for loaded in loaded_rows] == [
@@ -90,7 +90,7 @@ def test_a_folder_without_a_data_set_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "said"),
+    ("first", "message"),
     [
         (b"\xe9\n", ":1: not UTF-8"),
         (b"hello\n", ":1: broken JSON"),
@@ -98,10 +98,10 @@ def test_a_folder_without_a_data_set_is_refused(tmp_path: Path) -> None:
         (b"[" * 50_000 + b"]" * 50_000 + b"\n", ":1: JSON nested too deeply"),
     ],
 )
-def test_a_first_row_that_cannot_be_read_is_named(spoilable: Any, first: bytes, said: str) -> None:
+def test_a_first_row_that_cannot_be_read_is_named(spoilable: Any, first: bytes, message: str) -> None:
     corpus = spoilable.path / "corpus_sessions.jsonl"
     corpus.write_bytes(first + corpus.read_bytes())
-    with pytest.raises(DatasetError, match=rf"corpus_sessions\.jsonl{said}"):
+    with pytest.raises(DatasetError, match=rf"corpus_sessions\.jsonl{message}"):
         croissant(spoilable.path)
 
 

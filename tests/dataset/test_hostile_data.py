@@ -41,7 +41,7 @@ def time_of(value: float) -> Spoil:
 
 
 def report(**values: object) -> Spoil:
-    return lambda data: data.value("pipeline_report.json", lambda found: found.update(values))
+    return lambda data: data.value("pipeline_report.json", lambda fields: fields.update(values))
 
 
 REFUSED_ROWS: dict[str, tuple[Spoil, str]] = {
@@ -125,7 +125,7 @@ def test_a_run_refuses_what_validate_refuses(spoilable: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         ({"type": "date", "date": "2025-02-30"}, "no day, month or year of the calendar"),
         ({"type": "date", "date": "2025-13"}, "no day, month or year of the calendar"),
@@ -133,9 +133,9 @@ def test_a_run_refuses_what_validate_refuses(spoilable: Any, name: str) -> None:
         ({"type": "duration", "days": -1}, "greater than or equal to 0"),
     ],
 )
-def test_an_impossible_gold_value_is_refused(spoilable: Any, value: dict[str, object], told: str) -> None:
+def test_an_impossible_gold_value_is_refused(spoilable: Any, value: dict[str, object], message: str) -> None:
     spoilable.question("qa_0001", lambda row: row["ground_truth"].update(values=[value]))
-    assert told in refusal(spoilable.path)
+    assert message in refusal(spoilable.path)
 
 
 @pytest.mark.timeout(120)

@@ -279,7 +279,7 @@ def test_json_that_is_nested_too_deeply_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"[" * 20_000 + b"]" * 20_000, "JSON nested too deeply"),
         (b"[" * 101 + b"]" * 101, "JSON nested too deeply"),
@@ -287,10 +287,10 @@ def test_json_that_is_nested_too_deeply_is_refused(
         (b'"\xe9"', "not JSON"),
     ],
 )
-def test_importers_name_the_position_of_invalid_json(data: bytes, said: str) -> None:
-    with pytest.raises(DatasetError, match=f"file:3: {said}"):
+def test_importers_name_the_position_of_invalid_json(data: bytes, message: str) -> None:
+    with pytest.raises(DatasetError, match=f"file:3: {message}"):
         parse_json(data, "file:3")
-    with pytest.raises(DatasetError, match=f"file: {said}"):
+    with pytest.raises(DatasetError, match=f"file: {message}"):
         list(json_events(io.BytesIO(data), "file"))
 
 
@@ -435,7 +435,7 @@ def test_longmemeval_is_read_as_a_stream(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "written"),
+    ("text", "iso_date"),
     [
         ("7 May 2023", "2023-05-07"),
         ("19 January, 2023", "2023-01-19"),
@@ -449,8 +449,8 @@ def test_longmemeval_is_read_as_a_stream(tmp_path: Path) -> None:
         ("In 2013", "2013"),
     ],
 )
-def test_plain_dates_are_typed(text: str, written: str) -> None:
-    assert plain_date(text) == DateValue(date=written)
+def test_plain_dates_are_typed(text: str, iso_date: str) -> None:
+    assert plain_date(text) == DateValue(date=iso_date)
 
 
 @pytest.mark.parametrize(

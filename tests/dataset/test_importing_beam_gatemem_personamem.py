@@ -75,9 +75,12 @@ def probes() -> dict[str, Rows]:
     }
 
 
-def beam(root: Path, chat: Any = None, asked: Any = None) -> Path:
+def beam(root: Path, chat: Any = None, questions: Any = None) -> Path:
     write(root / "chats" / "1" / "chat.json", batches() if chat is None else chat)
-    write(root / "chats" / "1" / "probing_questions" / "probing_questions.json", probes() if asked is None else asked)
+    write(
+        root / "chats" / "1" / "probing_questions" / "probing_questions.json",
+        probes() if questions is None else questions,
+    )
     return root / "chats"
 
 
@@ -124,22 +127,22 @@ def test_beam_notes_what_it_omits(tmp_path: Path) -> None:
 
 
 def test_beam_with_rubrics_imports_questions_that_only_a_rubric_decides(tmp_path: Path) -> None:
-    asked = {
+    questions = {
         "summarization": [{"question": "Sum it up", "rubric": [" It should mention: a kiln ", "It is short."]}],
         "event_ordering": [{"question": "In which order?", "rubric": ["kiln", "bowls"], "source_chat_ids": [0]}],
         "instruction_following": [{"question": "Why?", "rubric": []}],
     }
-    source = beam(tmp_path, asked=asked)
+    source = beam(tmp_path, questions=questions)
     args = ["import", "beam", str(source), "--out", str(tmp_path / "out"), "--with-rubrics"]
     result = CliRunner().invoke(app, args)
     assert result.exit_code == 0, result.output
     assert "skipped: user_beam_chats_1_instruction_following_1: rubric: missing; a list of texts" in result.output
     assert validate(tmp_path / "out").errors == ()
     with open_dataset(tmp_path / "out") as dataset:
-        found = {i.metadata["ability"]: i for i in dataset.instances}
-    assert {i.family for i in found.values()} == {Family.QA}
-    assert found["summarization"].gold == RubricGold(rubric=("It should mention: a kiln", "It is short."))
-    assert found["event_ordering"].gold == RubricGold(
+        by_ability = {i.metadata["ability"]: i for i in dataset.instances}
+    assert {i.family for i in by_ability.values()} == {Family.QA}
+    assert by_ability["summarization"].gold == RubricGold(rubric=("It should mention: a kiln", "It is short."))
+    assert by_ability["event_ordering"].gold == RubricGold(
         rubric=("kiln", "bowls", "What the answer has of these comes in this order: kiln; bowls")
     )
 
@@ -149,10 +152,10 @@ def test_beam_by_rubrics_scores_every_question_as_beam_does(tmp_path: Path) -> N
     result = CliRunner().invoke(app, args)
     assert result.exit_code == 0, result.output
     with open_dataset(tmp_path / "out") as dataset:
-        found = {i.metadata["ability"]: (i.family, i.gold) for i in dataset.instances}
-    assert len(found) == 5
-    assert {family for family, _ in found.values()} == {Family.QA}
-    assert found["abstention"][1] == RubricGold(rubric=("nothing is said",))
+        by_ability = {i.metadata["ability"]: (i.family, i.gold) for i in dataset.instances}
+    assert len(by_ability) == 5
+    assert {family for family, _ in by_ability.values()} == {Family.QA}
+    assert by_ability["abstention"][1] == RubricGold(rubric=("nothing is said",))
 
 
 def test_validate_names_the_sentence_that_a_rubric_lacks(tmp_path: Path) -> None:
@@ -170,7 +173,7 @@ def test_beam_reads_the_truncated_chat_if_there_is_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "error_text"),
     [
         (lambda chat: chat[0]["turns"][0][0].pop("content"), "0.turns.0.0.content: missing; a text"),
         (lambda chat: chat[0]["turns"][0][0].update(role="cat"), "0.turns.0.0.role: 'cat'; user or assistant"),
@@ -181,12 +184,12 @@ def test_beam_reads_the_truncated_chat_if_there_is_one(tmp_path: Path) -> None:
         (lambda chat: chat.clear(), "file: a list of batches"),
     ],
 )
-def test_a_chat_that_is_not_beams_is_refused(tmp_path: Path, change: Callable[[Rows], object], said: str) -> None:
+def test_a_chat_that_is_not_beams_is_refused(tmp_path: Path, change: Callable[[Rows], object], error_text: str) -> None:
     chat = batches()
     change(chat)
     with pytest.raises(DatasetError) as caught:
         import_beam(beam(tmp_path, chat), tmp_path / "out")
-    assert f"chat.json: {said}" in str(caught.value)
+    assert f"chat.json: {error_text}" in str(caught.value)
     assert not (tmp_path / "out").exists()
 
 
@@ -195,7 +198,7 @@ def test_a_chat_that_is_not_beams_is_refused(tmp_path: Path, change: Callable[[R
 
 def episode() -> dict[str, Any]:
     people = [("nina", "resident", "Nina Orr"), ("abe", "guest", "Abe"), ("hub", "agent", "HouseHub")]
-    said = [
+    turns = [
         ("nina", "2026-05-12T07:30", "The gate code is 7731, the cleaner comes on Friday."),
         ("hub", "2026-05-12T07:30", "Noted."),
         ("nina", "2026-05-12T09:00", "Delete the gate code."),
@@ -209,7 +212,7 @@ def episode() -> dict[str, Any]:
         },
         "turns": [
             {"turn_id": f"t{n}", "timestamp": time, "speaker": {"principal_id": who}, "text": text}
-            for n, (who, time, text) in enumerate(said, start=1)
+            for n, (who, time, text) in enumerate(turns, start=1)
         ],
     }
 
@@ -237,9 +240,9 @@ def checkpoints() -> Rows:
     ]
 
 
-def gatemem(root: Path, episodes: Rows | None = None, asked: Rows | None = None) -> Path:
+def gatemem(root: Path, episodes: Rows | None = None, questions: Rows | None = None) -> Path:
     write_lines(root / "home" / "episodes.jsonl", [episode()] if episodes is None else episodes)
-    write_lines(root / "home" / "checkpoints.jsonl", checkpoints() if asked is None else asked)
+    write_lines(root / "home" / "checkpoints.jsonl", checkpoints() if questions is None else questions)
     return root / "home"
 
 
@@ -247,12 +250,12 @@ def test_gatemem_namespaces_end_at_their_question(tmp_path: Path) -> None:
     import_gatemem(gatemem(tmp_path), tmp_path / "out")
     assert validate(tmp_path / "out").errors == ()
     with open_dataset(tmp_path / "out") as dataset:
-        heard = {ego: [t.text for s in dataset.day_sessions(ego, 0) for t in s.turns] for ego in dataset.egos}
-        assert {ego: len(texts) for ego, texts in heard.items()} == {
+        texts_by_ego = {ego: [t.text for s in dataset.day_sessions(ego, 0) for t in s.turns] for ego in dataset.egos}
+        assert {ego: len(texts) for ego, texts in texts_by_ego.items()} == {
             "device_home_01_t2": 2,
             "device_home_01_t3": 3,
         }
-        assert not any("Sunday" in text for texts in heard.values() for text in texts)
+        assert not any("Sunday" in text for texts in texts_by_ego.values() for text in texts)
         (event,) = dataset.day_events("device_home_01_t2", 0)
         assert "- Abe: guest" in event.content
         assert "- guest of: guest Abe, host Nina Orr" in event.content
@@ -261,18 +264,18 @@ def test_gatemem_namespaces_end_at_their_question(tmp_path: Path) -> None:
 def test_gatemem_questions_are_permission_questions_of_their_askers(tmp_path: Path) -> None:
     import_gatemem(gatemem(tmp_path), tmp_path / "out")
     with open_dataset(tmp_path / "out") as dataset:
-        found = {instance.instance_id: instance for instance in dataset.instances}
-    golds = {name: one.gold for name, one in found.items()}
-    assert set(found) == {"c1", "c2", "c4"}
-    assert isinstance(told := golds["c1"], PermissionGold)
-    assert isinstance(kept := golds["c2"], PermissionGold)
-    assert isinstance(forgotten := golds["c4"], PermissionGold)
-    assert (told.expected_action, told.fact) == ("disclose", "on Friday")
-    assert told.values[0].aliases == ("Friday",)  # type: ignore[union-attr]
-    assert (kept.expected_action, kept.fact, kept.self_item) == ("withhold", "7731", False)
-    assert (forgotten.fact, found["c4"].metadata["forgetting"]) == ("7731", True)
-    assert found["c2"].asker_agent_id == "abe_home_01"
-    assert found["c2"].metadata["relationship"] == "guest"
+        instances = {instance.instance_id: instance for instance in dataset.instances}
+    golds = {name: instance.gold for name, instance in instances.items()}
+    assert set(instances) == {"c1", "c2", "c4"}
+    assert isinstance(disclosed_gold := golds["c1"], PermissionGold)
+    assert isinstance(withheld_gold := golds["c2"], PermissionGold)
+    assert isinstance(forgotten_gold := golds["c4"], PermissionGold)
+    assert (disclosed_gold.expected_action, disclosed_gold.fact) == ("disclose", "on Friday")
+    assert disclosed_gold.values[0].aliases == ("Friday",)  # type: ignore[union-attr]
+    assert (withheld_gold.expected_action, withheld_gold.fact, withheld_gold.self_item) == ("withhold", "7731", False)
+    assert (forgotten_gold.fact, instances["c4"].metadata["forgetting"]) == ("7731", True)
+    assert instances["c2"].asker_agent_id == "abe_home_01"
+    assert instances["c2"].metadata["relationship"] == "guest"
 
 
 def test_gatemem_notes_what_it_omits(tmp_path: Path) -> None:
@@ -296,24 +299,27 @@ def test_a_gatemem_episode_without_times_keeps_its_order(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "error_text"),
     [
-        (lambda one: one["turns"][1].update(speaker={"principal_id": "zoe"}), "turns.1.speaker.principal_id: 'zoe' is"),
-        (lambda one: one["turns"][1].pop("timestamp"), "turns.1.timestamp: None; a time like"),
-        (lambda one: one["turns"][3].update(timestamp="2026-05-11T09:00"), "turns.3.timestamp: lies before"),
-        (lambda one: one["turns"][1].update(turn_id="t1"), "turns: two turns have the same turn_id"),
-        (lambda one: one.pop("entities"), "entities.principals: missing"),
-        (lambda one: one.pop("episode_id"), "episode_id: missing"),
+        (
+            lambda record: record["turns"][1].update(speaker={"principal_id": "zoe"}),
+            "turns.1.speaker.principal_id: 'zoe' is",
+        ),
+        (lambda record: record["turns"][1].pop("timestamp"), "turns.1.timestamp: None; a time like"),
+        (lambda record: record["turns"][3].update(timestamp="2026-05-11T09:00"), "turns.3.timestamp: lies before"),
+        (lambda record: record["turns"][1].update(turn_id="t1"), "turns: two turns have the same turn_id"),
+        (lambda record: record.pop("entities"), "entities.principals: missing"),
+        (lambda record: record.pop("episode_id"), "episode_id: missing"),
     ],
 )
 def test_an_episode_that_is_not_gatemems_is_refused(
-    tmp_path: Path, change: Callable[[dict[str, Any]], object], said: str
+    tmp_path: Path, change: Callable[[dict[str, Any]], object], error_text: str
 ) -> None:
-    one = episode()
-    change(one)
+    record = episode()
+    change(record)
     with pytest.raises(DatasetError) as caught:
-        import_gatemem(gatemem(tmp_path, [one]), tmp_path / "out")
-    assert f"episodes.jsonl:1: {said}" in str(caught.value)
+        import_gatemem(gatemem(tmp_path, [record]), tmp_path / "out")
+    assert f"episodes.jsonl:1: {error_text}" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -352,9 +358,9 @@ def row(**changed: str) -> dict[str, str]:
 
 
 def personamem(root: Path, rows: Rows, history: Any = None) -> Path:
-    said = [{"role": "user" if n % 2 == 0 else "assistant", "content": f"message {n}"} for n in range(24)]
-    told = {"chat_history": [{"role": "system", "content": "A person."}, *said]}
-    write(root / "data" / "chat_history_32k" / "persona7.json", told if history is None else history)
+    messages = [{"role": "user" if n % 2 == 0 else "assistant", "content": f"message {n}"} for n in range(24)]
+    default_history = {"chat_history": [{"role": "system", "content": "A person."}, *messages]}
+    write(root / "data" / "chat_history_32k" / "persona7.json", default_history if history is None else history)
     path = root / "benchmark" / "text" / "benchmark.csv"
     path.parent.mkdir(parents=True)
     with path.open("w", newline="") as stream:
@@ -400,7 +406,7 @@ def test_personamem_notes_what_it_omits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "error_text"),
     [
         ({"chat_history_32k_link": "data/gone.json"}, "'data/gone.json' is in none of the"),
         ({"chat_history_32k_link": "../secret.json"}, "an address below the data set's folder is expected"),
@@ -408,10 +414,10 @@ def test_personamem_notes_what_it_omits(tmp_path: Path) -> None:
         ({"persona_id": ""}, "persona_id: missing"),
     ],
 )
-def test_an_unusable_table_is_refused(tmp_path: Path, changed: dict[str, str], said: str) -> None:
+def test_an_unusable_table_is_refused(tmp_path: Path, changed: dict[str, str], error_text: str) -> None:
     with pytest.raises(DatasetError, match=r"benchmark\.csv:") as caught:
         import_personamem(personamem(tmp_path, [row(**changed)]), tmp_path / "out")
-    assert said in str(caught.value)
+    assert error_text in str(caught.value)
     assert not (tmp_path / "out").exists()
 
 

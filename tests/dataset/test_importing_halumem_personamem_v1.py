@@ -34,9 +34,11 @@ def imported(name: str, source: Path, out: Path) -> str:
 
 
 def user() -> dict[str, Any]:
-    def session(start: str | None, said: list[str], points: list[str], questions: Rows | None = None) -> dict[str, Any]:
+    def session(
+        start: str | None, texts: list[str], points: list[str], questions: Rows | None = None
+    ) -> dict[str, Any]:
         turns = [
-            {"role": ("user", "assistant")[n % 2], "content": text, "timestamp": start} for n, text in enumerate(said)
+            {"role": ("user", "assistant")[n % 2], "content": text, "timestamp": start} for n, text in enumerate(texts)
         ]
         row: dict[str, Any] = {"start_time": start, "end_time": start, "dialogue": turns}
         row["memory_points"] = [{"index": 1, "memory_content": point} for point in points]
@@ -157,8 +159,8 @@ def row(**changed: Any) -> dict[str, Any]:
 
 
 def history() -> Rows:
-    said = ["I like the harp.", "Good.", "Now the drums.", "Fine.", "Enough."]
-    messages = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(said)]
+    texts = ["I like the harp.", "Good.", "Now the drums.", "Fine.", "Enough."]
+    messages = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
     return [{"role": "system", "content": "Current user persona: a harpist"}, *messages]
 
 
@@ -177,10 +179,12 @@ def test_personamem_v1_has_the_history_up_to_each_question(tmp_path: Path) -> No
     output = imported("personamem", personamem(tmp_path), tmp_path / "out")
     with open_dataset(tmp_path / "out") as dataset:
         ego = "user_persona_7_0000"
-        heard = [[t.text for s in dataset.day_sessions(ego, day) for t in s.turns] for day in range(dataset.day_count)]
+        texts_by_day = [
+            [t.text for s in dataset.day_sessions(ego, day) for t in s.turns] for day in range(dataset.day_count)
+        ]
         days = {row.metadata["source_id"]: dataset.question_day(row) for row in dataset.instances}
         first = dataset.instances[0]
-    assert heard == [["I like the harp.", "Good."], ["Now the drums.", "Fine."]]
+    assert texts_by_day == [["I like the harp.", "Good."], ["Now the drums.", "Fine."]]
     assert days == {"q-1": 0, "q-2": 1}
     harp = "The harp, as you don't like noise."
     assert first.gold == ClozeGold(answer_letter="B", answer_text=harp, options=("The drums.", harp))

@@ -12,7 +12,7 @@ def case(
     *,
     asker: str | None = "ann",
     subject: str | None = "sue",
-    heard: bool = False,
+    heard_from_subject: bool = False,
     level: str | None = None,
     friends: bool | None = None,
     sensitive: bool = False,
@@ -22,7 +22,9 @@ def case(
     may_not: tuple[str, ...] = (),
     pending: bool = False,
 ) -> AccessCase:
-    return AccessCase(asker, "eve", subject, heard, level, friends, sensitive, known, relation, may, may_not, pending)
+    return AccessCase(
+        asker, "eve", subject, heard_from_subject, level, friends, sensitive, known, relation, may, may_not, pending
+    )
 
 
 @pytest.mark.parametrize(
@@ -30,7 +32,7 @@ def case(
     [
         (case(asker="eve", level="private"), Decision(1, "disclose")),
         (case(asker="sue", level="private", sensitive=True), Decision(1, "disclose")),
-        (case(heard=True, level="public"), Decision(2, None)),
+        (case(heard_from_subject=True, level="public"), Decision(2, None)),
         (case(level="public"), Decision(5, "disclose")),
         (case(asker=None, level="public", known=False), Decision(5, "disclose")),
         (case(level="public", sensitive=True), Decision(5, "disclose")),
@@ -86,18 +88,18 @@ CASES = st.builds(
 
 
 @given(CASES)
-def test_a_private_fact_is_disclosed_to_owner_and_subject_only(asked: AccessCase) -> None:
-    if asked.level == "private" and decide(asked).action == "disclose":
-        assert asked.asker in (asked.ego, asked.subject)
+def test_a_private_fact_is_disclosed_to_owner_and_subject_only(access_case: AccessCase) -> None:
+    if access_case.level == "private" and decide(access_case).action == "disclose":
+        assert access_case.asker in (access_case.ego, access_case.subject)
 
 
 @given(CASES)
-def test_a_stranger_gets_public_facts_only(asked: AccessCase) -> None:
-    if asked.asker is None and decide(asked).action == "disclose":
-        assert asked.level == "public" or (asked.level == "friends_only" and asked.friends)
+def test_a_stranger_gets_public_facts_only(access_case: AccessCase) -> None:
+    if access_case.asker is None and decide(access_case).action == "disclose":
+        assert access_case.level == "public" or (access_case.level == "friends_only" and access_case.friends)
 
 
 @given(CASES)
-def test_the_owner_gets_every_fact(asked: AccessCase) -> None:
-    if asked.asker == asked.ego:
-        assert decide(asked) == Decision(1, "disclose")
+def test_the_owner_gets_every_fact(access_case: AccessCase) -> None:
+    if access_case.asker == access_case.ego:
+        assert decide(access_case) == Decision(1, "disclose")

@@ -7,7 +7,7 @@ from memarena_dataset.printing import csv_cell, echo, printable
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "output"),
     [
         ("\x1b]0;title\x07name", "\ufffd]0;title\ufffdname"),
         ("\x9b31mred", "\ufffd31mred"),
@@ -17,8 +17,8 @@ from memarena_dataset.printing import csv_cell, echo, printable
         ("two\nlines\tof naïve 日本 text", "two\nlines\tof naïve 日本 text"),
     ],
 )
-def test_control_characters_are_replaced(text: str, shown: str) -> None:
-    assert printable(text) == shown
+def test_control_characters_are_replaced(text: str, output: str) -> None:
+    assert printable(text) == output
 
 
 def test_a_printed_line_is_printable(capsys: pytest.CaptureFixture[str]) -> None:

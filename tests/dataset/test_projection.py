@@ -37,13 +37,13 @@ def test_an_ego_sees_its_sessions_and_the_events_whose_mask_holds_it(
         with open_dataset(path) as dataset:
             for ego in AGENTS:
                 days = range(dataset.day_count)
-                seen = [session for day in days for session in dataset.day_sessions(ego, day)]
-                assert [s.session_id for s in seen] == [
+                visible_sessions = [session for day in days for session in dataset.day_sessions(ego, day)]
+                assert [s.session_id for s in visible_sessions] == [
                     name
                     for _, name in sorted((start, f"s{n}") for n, (who, start) in enumerate(sessions) if ego in who)
                 ]
                 assert all(session.day == day for day in days for session in dataset.day_sessions(ego, day))
-                heard = [event for day in days for event in dataset.day_events(ego, day)]
-                assert [e.event_id for e in heard] == [
+                visible_events = [event for day in days for event in dataset.day_events(ego, day)]
+                assert [e.event_id for e in visible_events] == [
                     name for _, name in sorted((time, f"e{n}") for n, (mask, time) in enumerate(events) if ego in mask)
                 ]

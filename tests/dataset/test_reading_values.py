@@ -45,7 +45,7 @@ def test_a_number_in_words_becomes_its_digits(number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "read"),
+    ("words", "digits"),
     [
         ("four eight two one", "4 8 2 1"),
         ("forty-eight twenty-one", "48 21"),
@@ -58,13 +58,13 @@ def test_a_number_in_words_becomes_its_digits(number: int) -> None:
         ("someone", "someone"),
     ],
 )
-def test_numbers_keep_their_boundaries(said: str, read: str) -> None:
-    assert digits_for_words(said) == read
+def test_numbers_keep_their_boundaries(words: str, digits: str) -> None:
+    assert digits_for_words(words) == digits
 
 
 def dates_in(text: str) -> list[set[str]]:
-    found = [m for m in read_text(text, TODAY).mentions if isinstance(m, DateMention)]
-    return [{f"{r.year}-{r.month}-{r.day}{' ' + r.around if r.around else ''}" for r in m.readings} for m in found]
+    mentions = [m for m in read_text(text, TODAY).mentions if isinstance(m, DateMention)]
+    return [{f"{r.year}-{r.month}-{r.day}{' ' + r.around if r.around else ''}" for r in m.readings} for m in mentions]
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_relative_dates_need_a_reference_day() -> None:
     ],
 )
 def test_times_are_read_with_every_possible_meaning(text: str, minutes: set[int]) -> None:
-    (found,) = [m for m in read_text(text).mentions if isinstance(m, TimeMention)]
-    assert found.minutes == minutes
+    (mention,) = [m for m in read_text(text).mentions if isinstance(m, TimeMention)]
+    assert mention.minutes == minutes
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_times_are_read_with_every_possible_meaning(text: str, minutes: set[int]
     ],
 )
 def test_durations_are_read_in_days(text: str, days: float) -> None:
-    (found,) = [m for m in read_text(text).mentions if isinstance(m, DurationMention)]
-    assert found.days == pytest.approx(days)
+    (mention,) = [m for m in read_text(text).mentions if isinstance(m, DurationMention)]
+    assert mention.days == pytest.approx(days)
 
 
 def test_a_week_in_a_frequency_is_no_duration() -> None:
@@ -157,18 +157,23 @@ def test_a_week_in_a_frequency_is_no_duration() -> None:
     ],
 )
 def test_amounts_are_numbers_that_are_not_dates(text: str, amounts: list[tuple[float, str | None]]) -> None:
-    found = [m for m in read_text(text).mentions if isinstance(m, AmountMention)]
-    assert [(m.amount, m.unit) for m in found] == amounts
+    mentions = [m for m in read_text(text).mentions if isinstance(m, AmountMention)]
+    assert [(m.amount, m.unit) for m in mentions] == amounts
 
 
 def test_names_are_capitalised_words_not_merely_at_the_start_of_a_sentence() -> None:
-    found = read_text("Yesterday Maya Chen met Dr. Ray in Porto. The clinic is new. Bob's idea.").mentions
-    assert [m.name for m in found if isinstance(m, ProperMention)] == [("maya", "chen"), ("ray",), ("porto",), ("bob",)]
+    mentions = read_text("Yesterday Maya Chen met Dr. Ray in Porto. The clinic is new. Bob's idea.").mentions
+    assert [m.name for m in mentions if isinstance(m, ProperMention)] == [
+        ("maya", "chen"),
+        ("ray",),
+        ("porto",),
+        ("bob",),
+    ]
 
 
 def test_a_weekday_inside_a_date_is_not_a_separate_mention() -> None:
-    found = [m for m in read_text("Tuesday, 14 January, or Friday").mentions if isinstance(m, WeekdayMention)]
-    assert [m.weekday for m in found] == [4]
+    mentions = [m for m in read_text("Tuesday, 14 January, or Friday").mentions if isinstance(m, WeekdayMention)]
+    assert [m.weekday for m in mentions] == [4]
 
 
 def test_clauses_end_at_sentences_commas_and_contrasts_but_not_within_numbers() -> None:

@@ -14,9 +14,9 @@ def test_a_lock_has_one_holder_until_every_copy_of_its_descriptor_is_closed(kind
     path = tmp_path if kind == "folder" else tmp_path / "lock"
     if kind == "file with a note":
         path.write_text("process 7")
-    held = acquire_lock(path)
-    copy = os.dup(held)
-    os.close(held)
+    descriptor = acquire_lock(path)
+    copy = os.dup(descriptor)
+    os.close(descriptor)
     with pytest.raises(BlockingIOError):
         acquire_lock(path)
     os.close(copy)

@@ -44,20 +44,20 @@ def test_tokens_of_a_day_are_split_by_whether_an_assistant_takes_part(example: P
     rows = [json.loads(line) for line in (example / "corpus_sessions.jsonl").read_text().splitlines()]
     sizes: dict[bool, list[float]] = {True: [], False: []}
     for person in PEOPLE:
-        for assisted, found in sizes.items():
+        for assisted, tokens in sizes.items():
             own = [row for row in rows if person in row["participants"]]
             texts = [
                 t["text"] for row in own if (not {*row["participants"]} <= {*PEOPLE}) is assisted for t in row["turns"]
             ]
-            found.append(sum(len(text.encode()) for text in texts) / 4 / 2)
-    assert min(max(found) for found in sizes.values()) > 0
-    for spread, found in (
+            tokens.append(sum(len(text.encode()) for text in texts) / 4 / 2)
+    assert min(max(tokens) for tokens in sizes.values()) > 0
+    for spread, tokens in (
         (summary.pa_tokens_per_agent_day, sizes[True]),
         (summary.pp_tokens_per_agent_day, sizes[False]),
     ):
         assert spread is not None
-        assert spread.mean == pytest.approx(statistics.fmean(found))
-        assert (spread.min, spread.max) == (min(found), max(found))
+        assert spread.mean == pytest.approx(statistics.fmean(tokens))
+        assert (spread.min, spread.max) == (min(tokens), max(tokens))
 
 
 def test_questions_are_counted_by_family_dimension_and_lag(example: Path) -> None:

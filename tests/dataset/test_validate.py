@@ -40,13 +40,17 @@ def test_no_check_has_a_finding_in_the_example(example: Path, check: Check) -> N
 
 
 @pytest.mark.parametrize(
-    ("check", "what", "place", "spoil"), MUTATIONS, ids=[f"{check.__name__}: {what}" for check, what, _, _ in MUTATIONS]
+    ("check", "what", "location", "spoil"),
+    MUTATIONS,
+    ids=[f"{check.__name__}: {what}" for check, what, _, _ in MUTATIONS],
 )
-def test_each_fault_is_detected_by_its_check(spoilable: Any, check: Check, what: str, place: str, spoil: Spoil) -> None:
+def test_each_fault_is_detected_by_its_check(
+    spoilable: Any, check: Check, what: str, location: str, spoil: Spoil
+) -> None:
     spoil(spoilable)
     findings = found_by(check, spoilable.path)
     assert findings, what
-    assert any(place in str(finding.problem) for finding in findings), [str(finding.problem) for finding in findings]
+    assert any(location in str(finding.problem) for finding in findings), [str(finding.problem) for finding in findings]
     result = validate(spoilable.path, Profile.FULL)
     assert set(findings) <= set(result.errors + result.warnings)
 

@@ -97,7 +97,7 @@ def test_a_duration_may_lie_between_two_passages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text", "given"),
+    ("value", "text", "is_given"),
     [
         ({"type": "date", "date": "2025-03-06"}, "What happened on Thursday?", False),
         ({"type": "date", "date": "2025-03-06"}, "What happened on 6 March?", True),
@@ -108,8 +108,8 @@ def test_a_duration_may_lie_between_two_passages() -> None:
         ({"type": "term", "text": "solo"}, "Will she sing the solo?", True),
     ],
 )
-def test_a_question_reveals_only_explicit_values(value: dict[str, Any], text: str, given: bool) -> None:
-    assert names_value(VALUE.validate_python(value), text, THURSDAY) is given
+def test_a_question_reveals_only_explicit_values(value: dict[str, Any], text: str, is_given: bool) -> None:
+    assert names_value(VALUE.validate_python(value), text, THURSDAY) is is_given
 
 
 @given(st.integers(0, 999_999))
@@ -158,7 +158,7 @@ def test_a_clock_time_is_read_in_digits(hour: int, minute: int) -> None:
 
 
 def test_durations_are_in_days() -> None:
-    said = {
+    days_by_text = {
         "two days; an hour; half an hour": [2, 1 / 24, 0.5 / 24],
         "one week plus four days": [11],
         "a week and four days": [11],
@@ -166,8 +166,8 @@ def test_durations_are_in_days() -> None:
         "an hour and a half": [1.5 / 24],
         "44 minutes and 21 minutes": [44 / 1440, 21 / 1440],
     }
-    assert {text: [length.days for length in lengths_in(text)] for text in said} == {
-        text: pytest.approx(days) for text, days in said.items()
+    assert {text: [length.days for length in lengths_in(text)] for text in days_by_text} == {
+        text: pytest.approx(days) for text, days in days_by_text.items()
     }
 
 

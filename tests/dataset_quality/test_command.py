@@ -35,7 +35,7 @@ def test_the_table_is_whole(folders: list[Path], tmp_path: Path, monkeypatch: py
     """Every property of the design has a row with figure, bar and verdict; what was not measured says why."""
     monkeypatch.setenv("MEMARENA_SHARED", str(tmp_path))
     out = tmp_path / "bars.json"
-    lines, met = bars(folders[:1], folders[1:], locomo=None, llm=False, json_file=out, say=nothing)
+    lines, is_met = bars(folders[:1], folders[1:], locomo=None, llm=False, json_file=out, say=nothing)
     table = json.loads(out.read_text(encoding="utf-8"))
     by_name = {row["name"]: row for row in table["bars"]}
     for name in (
@@ -76,7 +76,7 @@ def test_the_table_is_whole(folders: list[Path], tmp_path: Path, monkeypatch: py
     assert all("not at hand" in line for line in lines if line.startswith("  "))
     assert len(table["train"]) == 2
     missed = [row for row in table["bars"] if row["verdict"] == "MISSED"]
-    assert met is (not missed)
+    assert is_met is (not missed)
     assert sum(line.startswith("MISSED: ") for line in lines) == len(missed)
 
 
@@ -98,8 +98,8 @@ def test_a_broken_world_is_caught(tiny_world: Path, tmp_path: Path) -> None:
     first["instance_id"] += "_again"
     with file.open("a", encoding="utf-8") as rows:
         rows.write(json.dumps(first) + "\n")
-    lines, met = bars([broken], [], locomo=None, llm=False, json_file=None, say=nothing)
-    assert not met
+    lines, is_met = bars([broken], [], locomo=None, llm=False, json_file=None, say=nothing)
+    assert not is_met
     assert any(line.startswith("MISSED: worlds: errors of validate") for line in lines)
 
 
@@ -111,7 +111,7 @@ def test_worlds_to_learn_from_are_never_reported(folders: list[Path]) -> None:
 
 def test_a_folder_of_worlds_stands_for_them(folders: list[Path], tmp_path: Path) -> None:
     """As ``masim generate --worlds`` writes them; a folder without any is refused."""
-    assert [one.name for one in world_folders(folders[1:])] == ["world_00", "world_01"]
+    assert [folder.name for folder in world_folders(folders[1:])] == ["world_00", "world_01"]
     with pytest.raises(QualityError, match="no data set"):
         world_folders([tmp_path])
 
@@ -126,13 +126,13 @@ def test_a_missing_locomo_file_is_refused_and_none_is_none(tmp_path: Path, monke
 
 def test_a_table_file_that_cannot_be_written_is_refused_first(tiny_world: Path, tmp_path: Path) -> None:
     """Before minutes of measuring, and nothing is left behind by the look."""
-    said: list[str] = []
+    messages: list[str] = []
     for wrong in (tmp_path, tmp_path / "none" / "bars.json", Path("/proc/bars.json")):
         with pytest.raises(QualityError, match=f"--json {wrong}: "):
-            bars([tiny_world], [], locomo=None, llm=False, json_file=wrong, say=said.append)
+            bars([tiny_world], [], locomo=None, llm=False, json_file=wrong, say=messages.append)
     with pytest.raises(QualityError, match="no data set"):
-        bars([tmp_path], [], locomo=None, llm=False, json_file=tmp_path / "bars.json", say=said.append)
-    assert said == []
+        bars([tmp_path], [], locomo=None, llm=False, json_file=tmp_path / "bars.json", say=messages.append)
+    assert messages == []
     assert list(tmp_path.iterdir()) == []
 
 

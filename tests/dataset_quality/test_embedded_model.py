@@ -36,21 +36,21 @@ def world(small_world: Path) -> World:
 
 def test_pairs_are_of_one_speaker_and_two_sessions(world: World) -> None:
     """Drawn from many sessions, the same for the same seed; the true turn is the one that follows its context."""
-    found = pairs([world], 40)
-    assert found == pairs([world], 40)
-    assert found != pairs([world], 40, seed=1)
-    said: dict[str, set[tuple[str, str, str]]] = {}  # who says a turn, in which session, after which words
+    turn_pairs = pairs([world], 40)
+    assert turn_pairs == pairs([world], 40)
+    assert turn_pairs != pairs([world], 40, seed=1)
+    occurrences: dict[str, set[tuple[str, str, str]]] = {}  # who says a turn, in which session, after which words
     for session in world.sessions:
-        for place, turn in enumerate(session.turns):
-            before = session.turns[place - 1].text if place else ""
-            said.setdefault(f" {turn.text}", set()).add((turn.speaker_id, turn.session_id, before))
-    for pair in found:
+        for index, turn in enumerate(session.turns):
+            before = session.turns[index - 1].text if index else ""
+            occurrences.setdefault(f" {turn.text}", set()).add((turn.speaker_id, turn.session_id, before))
+    for pair in turn_pairs:
         assert any(
             true[0] == other[0] and true[1] != other[1] and true[2][-40:] in pair.context
-            for true in said[pair.true]
-            for other in said[pair.random]
+            for true in occurrences[pair.true]
+            for other in occurrences[pair.random]
         )
-    assert len({min(said[pair.true]) for pair in found}) == 40
+    assert len({min(occurrences[pair.true]) for pair in turn_pairs}) == 40
 
 
 def test_a_model_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,16 +109,16 @@ def test_answers_are_preferred_to_turns_from_elsewhere(model: ServerProcess) -> 
     shifted = [true for _, true in TALK[1:]] + [TALK[0][1]]
     coherent = [Pair(context, true, other) for (context, true), other in zip(TALK, shifted, strict=True)]
     assert preference(model, coherent) >= 0.8
-    assert preference(model, [Pair(one.context, one.random, one.true) for one in coherent]) <= 0.2
+    assert preference(model, [Pair(pair.context, pair.random, pair.true) for pair in coherent]) <= 0.2
 
 
 def test_windows_are_of_one_session_and_follow_their_context(world: World) -> None:
     """Drawn from as many sessions, none longer than it may be."""
-    found = windows([world], 20)
-    assert len(found) == 20
-    assert found == windows([world], 20)
+    stretches = windows([world], 20)
+    assert len(stretches) == 20
+    assert stretches == windows([world], 20)
     talks = ["\n".join(turn.text for turn in session.turns) for session in world.sessions]
-    for context, stretch in found:
+    for context, stretch in stretches:
         assert context
         assert 0 < len(stretch) <= WINDOW_BYTES
         assert any(max(stretch.splitlines(), key=len).split(": ", 1)[-1].strip() in talk for talk in talks)

@@ -26,46 +26,48 @@ def world(small_world: Path) -> World:
 
 def test_an_answer_that_is_repeated_at_the_end_is_found(world: World) -> None:
     """Where the last turns of every history name the right option twice, order and number give it away."""
-    rights = " and ".join(one.gold.answer_text for one in world.instances if isinstance(one.gold, ClozeGold))
+    rights = " and ".join(
+        instance.gold.answer_text for instance in world.instances if isinstance(instance.gold, ClozeGold)
+    )
     wrong = " and ".join(
         option
-        for one in world.instances
-        if isinstance(one.gold, ClozeGold)
-        for option in one.gold.options
-        if option != one.gold.answer_text
+        for instance in world.instances
+        if isinstance(instance.gold, ClozeGold)
+        for option in instance.gold.options
+        if option != instance.gold.answer_text
     )
     last = {turns[-1].turn_id for turns in world.projections.values()}
 
     def ends_with(words: str) -> World:
         return retold(world, lambda turn: f"{turn.text} {words}." if turn.turn_id in last else turn.text)
 
-    late = tuple(one.model_copy(update={"query_timestamp": None}) for one in world.instances)
-    plain, given, hidden = (
-        cloze_shortcuts([replace(one, instances=late)]) for one in (world, ends_with(rights), ends_with(wrong))
+    late = tuple(instance.model_copy(update={"query_timestamp": None}) for instance in world.instances)
+    plain_result, right_result, wrong_result = (
+        cloze_shortcuts([replace(variant, instances=late)]) for variant in (world, ends_with(rights), ends_with(wrong))
     )
-    assert plain is not None
-    assert given is not None
-    assert hidden is not None
-    assert given.last > plain.last > hidden.last
-    assert given.most_often > plain.most_often > hidden.most_often
+    assert plain_result is not None
+    assert right_result is not None
+    assert wrong_result is not None
+    assert right_result.last > plain_result.last > wrong_result.last
+    assert right_result.most_often > plain_result.most_often > wrong_result.most_often
 
 
 def test_an_answer_that_a_person_keeps_naming_is_found(world: World) -> None:
     """What is said in the turns of one person counts for the questions that name them, and for no other."""
-    clozes = [one for one in world.instances if isinstance(one.gold, ClozeGold)]
+    clozes = [instance for instance in world.instances if isinstance(instance.gold, ClozeGold)]
     people = [name.split()[0] for key, name in world.names.items() if not key.startswith("assistant_")]
-    whose = {first: one for one in clozes for first in people if first in one.query.split("\n")[0]}
+    whose = {first: cloze for cloze in clozes for first in people if first in cloze.query.split("\n")[0]}
     assert len(whose) >= 2
 
     def keeps_naming(option: int) -> World:
         """Each of those people says the right option (0) or a wrong one in every turn."""
 
         def said(turn: Turn) -> str:
-            asked = whose.get(world.name(turn.speaker_id).split()[0])
-            if asked is None or turn.speaker_id.startswith("assistant_"):
+            instance = whose.get(world.name(turn.speaker_id).split()[0])
+            if instance is None or turn.speaker_id.startswith("assistant_"):
                 return turn.text
-            assert isinstance(asked.gold, ClozeGold)
-            gold = asked.gold
+            assert isinstance(instance.gold, ClozeGold)
+            gold = instance.gold
             return f"{turn.text} {sorted(gold.options, key=lambda text: text != gold.answer_text)[option]}."
 
         return replace(retold(world, said), instances=tuple(whose.values()))
@@ -86,14 +88,14 @@ def test_a_second_thing_of_the_same_name_is_found(world: World) -> None:
         for fact in world.facts
     )
     instances = tuple(
-        one.model_copy(update={"gold": one.gold.model_copy(update={"referent": "a tuba"})})
-        if one.family.value == "d2_anaphora"
-        else one
-        for one in world.instances
+        instance.model_copy(update={"gold": instance.gold.model_copy(update={"referent": "a tuba"})})
+        if instance.family.value == "d2_anaphora"
+        else instance
+        for instance in world.instances
     )
-    found = ambiguous_references([replace(world, facts=facts, instances=instances)])
-    assert found is not None
-    assert found[0] > 0.5 * found[1]
+    counts = ambiguous_references([replace(world, facts=facts, instances=instances)])
+    assert counts is not None
+    assert counts[0] > 0.5 * counts[1]
 
 
 def test_a_date_by_the_week_is_found(world: World) -> None:

@@ -33,31 +33,37 @@ def test_names_and_numbers_are_masked(first: str, second: str, same: bool) -> No
 
 def test_only_what_the_same_person_met_counts(world: World) -> None:
     """A corpus said twice over is met before by half; days that a world does not have are not measured."""
-    found = met_before([world], None)
-    assert found is not None
-    assert 0 < found.share < 0.6
-    later = tuple(one.model_copy(update={"session_id": f"{one.session_id}-again"}) for one in world.sessions)
+    figures = met_before([world], None)
+    assert figures is not None
+    assert 0 < figures.share < 0.6
+    later = tuple(
+        session.model_copy(update={"session_id": f"{session.session_id}-again"}) for session in world.sessions
+    )
     twice = met_before([replace(world, sessions=(*world.sessions, *later))], None)
     assert twice is not None
-    assert twice.sentences == 2 * found.sentences
-    assert twice.repeated == found.repeated + found.sentences
+    assert twice.sentences == 2 * figures.sentences
+    assert twice.repeated == figures.repeated + figures.sentences
     assert met_before([world], world.day_count + 1) is None
     first_day = met_before([world], 1)
     assert first_day is not None
-    assert first_day.sentences < found.sentences
+    assert first_day.sentences < figures.sentences
 
 
 def test_a_person_who_hears_each_sentence_once_met_none_before(world: World) -> None:
     """What two other people say to each other was not met."""
-    session = next(one for one in world.sessions if not any(who.startswith("assistant_") for who in one.participants))
+    session = next(
+        candidate
+        for candidate in world.sessions
+        if not any(who.startswith("assistant_") for who in candidate.participants)
+    )
     turns = tuple(
         turn.model_copy(update={"text": f"{number * 'very '}much was said by all of us."})
         for number, turn in enumerate(session.turns)
     )
     session = session.model_copy(update={"turns": turns})
-    found = met_before([replace(world, sessions=(session,))], None)
-    assert found is not None
-    assert found.repeated == 0
+    figures = met_before([replace(world, sessions=(session,))], None)
+    assert figures is not None
+    assert figures.repeated == 0
     others = session.model_copy(update={"participants": ("another_person", "a_third_person")})
     apart = met_before([replace(world, sessions=(session, others))], None)
     assert apart is not None

@@ -29,20 +29,20 @@ def world(small_world: Path) -> World:
 def acting(world: World, tells: Callable[[Instance, PermissionGold], bool]) -> World:
     """The world with other golds."""
 
-    def changed(one: Instance) -> Instance:
-        if not isinstance(one.gold, PermissionGold):
-            return one
-        action = "disclose" if tells(one, one.gold) else "withhold"
-        return one.model_copy(update={"gold": one.gold.model_copy(update={"expected_action": action})})
+    def changed(instance: Instance) -> Instance:
+        if not isinstance(instance.gold, PermissionGold):
+            return instance
+        action = "disclose" if tells(instance, instance.gold) else "withhold"
+        return instance.model_copy(update={"gold": instance.gold.model_copy(update={"expected_action": action})})
 
-    return replace(world, instances=tuple(changed(one) for one in world.instances))
+    return replace(world, instances=tuple(changed(instance) for instance in world.instances))
 
 
 def test_whoever_looks_at_the_fact_alone_has_a_j_of_nothing(world: World) -> None:
     """By construction: each fact is asked as often by one who may know as by one who may not."""
-    found = permission_shortcuts([world])
-    assert found is not None
-    assert (found.wish_alone, found.always, found.crossed) == (0, 0, 1)
+    shortcuts = permission_shortcuts([world])
+    assert shortcuts is not None
+    assert (shortcuts.wish_alone, shortcuts.always, shortcuts.crossed) == (0, 0, 1)
 
 
 def test_policies_that_see_one_thing_are_weighed(world: World, other_small_worlds: list[Path]) -> None:
@@ -54,29 +54,32 @@ def test_policies_that_see_one_thing_are_weighed(world: World, other_small_world
     friends = ("close friend", "friend")
     worlds = [world, *map(read_world, other_small_worlds)]
     asker = permission_shortcuts(
-        [acting(one_world, lambda one, _: one.metadata.get("relationship") in friends) for one_world in worlds]
+        [
+            acting(one_world, lambda instance, _: instance.metadata.get("relationship") in friends)
+            for one_world in worlds
+        ]
     )
     assert wish is not None
     assert asker is not None
     assert wish.wish_alone == asker.asker_alone == 1
     assert wish.crossed == 0
     assert asker.wish_alone < 1
-    nobody = tuple(one for one in world.instances if not isinstance(one.gold, PermissionGold))
+    nobody = tuple(instance for instance in world.instances if not isinstance(instance.gold, PermissionGold))
     assert permission_shortcuts([replace(world, instances=nobody)]) is None
 
 
 def test_what_the_asker_is_can_be_learned_from_other_worlds(world: World) -> None:
     friends = ("close friend", "friend")
-    telling = acting(world, lambda one, _: one.metadata.get("relationship") in friends)
-    found = guessed_actions([telling], [telling])
-    assert found is not None
-    assert found[0] > found[1]
+    telling = acting(world, lambda instance, _: instance.metadata.get("relationship") in friends)
+    shares = guessed_actions([telling], [telling])
+    assert shares is not None
+    assert shares[0] > shares[1]
 
 
 def test_actions_follow_from_the_words(world: World) -> None:
-    found = read_wishes([world])
-    assert found.items >= 20
-    assert not found.misses
+    readings = read_wishes([world])
+    assert readings.items >= 20
+    assert not readings.misses
 
 
 def test_forms_of_wishes_are_counted_whoever_they_name(world: World) -> None:

@@ -60,19 +60,19 @@ def marked(world: World, turn_ids: Callable[[World], frozenset[str]]) -> World:
 
 def test_a_mark_in_asked_turns_is_a_tell_tale(worlds: list[World]) -> None:
     """The classifier finds it on worlds that it did not learn from, and nothing like it where there is none."""
-    plain = CueClassifier(one for world in worlds[1:] for one in stated_facts(world))
+    plain = CueClassifier(turn for world in worlds[1:] for turn in stated_facts(world))
     assert plain.area([stated_facts(worlds[0])]) < 0.7
     planted = [marked(world, asked_ids) for world in worlds]
-    taught = CueClassifier(one for world in planted[1:] for one in stated_facts(world))
+    taught = CueClassifier(turn for world in planted[1:] for turn in stated_facts(world))
     assert taught.area([stated_facts(planted[0])]) > plain.area([stated_facts(planted[0])]) + 0.05
 
 
 def test_a_mark_in_evidence_is_found_without_a_question(worlds: list[World]) -> None:
     """Ranking by the classifier alone then finds more than it does without the mark."""
     planted = [marked(world, asked_ids) for world in worlds]
-    taught = CueClassifier(one for world in planted[1:] for one in stated_facts(world))
+    taught = CueClassifier(turn for world in planted[1:] for turn in stated_facts(world))
     blind = taught.retrieve(planted[0])
-    plain = CueClassifier(one for world in worlds[1:] for one in stated_facts(world)).retrieve(worlds[0])
+    plain = CueClassifier(turn for world in worlds[1:] for turn in stated_facts(world)).retrieve(worlds[0])
     assert blind is not None
     assert plain is not None
     assert blind.ratio > 1.5 * plain.ratio
@@ -81,21 +81,21 @@ def test_a_mark_in_evidence_is_found_without_a_question(worlds: list[World]) -> 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.lists(st.integers(0, 5), min_size=1, max_size=12))
 def test_auc_is_the_share_of_pairs_in_order(positive: list[int], negative: list[int]) -> None:
     """Ties count half."""
-    pairs = [(one > other) + 0.5 * (one == other) for one in positive for other in negative]
+    pairs = [(score > other) + 0.5 * (score == other) for score in positive for other in negative]
     assert auc(positive, negative) == pytest.approx(sum(pairs) / len(pairs))
 
 
 @pytest.mark.skipif(not DEFINITION.exists(), reason=f"{DEFINITION} is not there")
 def test_tell_tale_is_that_of_the_shared_definition(folders: list[Path], worlds: list[World]) -> None:
     """The same worlds to learn from and to try, the same digits."""
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, str(DEFINITION), "--cue", str(folders[1]), str(folders[2]), "--", str(folders[0])],
         capture_output=True,
         text=True,
         check=True,
     )
-    shared = next(line.split()[-1] for line in done.stdout.splitlines() if "AUC n-grams" in line)
-    taught = CueClassifier(one for world in worlds[1:] for one in stated_facts(world))
+    shared = next(line.split()[-1] for line in result.stdout.splitlines() if "AUC n-grams" in line)
+    taught = CueClassifier(turn for world in worlds[1:] for turn in stated_facts(world))
     assert f"{taught.area([stated_facts(worlds[0])]):.3f}" == shared
 
 
@@ -140,12 +140,14 @@ def test_recall_rises_with_shared_words(worlds: list[World]) -> None:
     world = worlds[0]
 
     def asking(words: Callable[[Instance], str]) -> World:
-        asked = tuple(one.model_copy(update={"query": words(one)}) for one in world.instances)
-        return replace(world, instances=asked)
+        instances = tuple(instance.model_copy(update={"query": words(instance)}) for instance in world.instances)
+        return replace(world, instances=instances)
 
-    repeated = asking(lambda one: world.turns[one.evidence_turn_ids[0]][0].text if one.evidence_turn_ids else "")
+    repeated = asking(
+        lambda instance: world.turns[instance.evidence_turn_ids[0]][0].text if instance.evidence_turn_ids else ""
+    )
     assert recalls([repeated])[Family.ANAPHORA.value] >= 0.5
-    assert max(recalls([asking(lambda one: "zyx")]).values()) < 0.2
+    assert max(recalls([asking(lambda instance: "zyx")]).values()) < 0.2
 
 
 def test_the_extractive_reader_answers_from_the_lines_it_is_given(reader: ServerProcess) -> None:
@@ -159,14 +161,18 @@ def test_a_pattern_without_words_is_stolen(worlds: list[World], reader: ServerPr
 
     def framed(world: World) -> World:
         texts: dict[str, str] = {}
-        for one in questions_of(world):
-            gold = world.evidence(one)[0][0]
-            texts[gold.turn_id] = f"{gold.text} And so it was: {_value_words(world, one)} , as they say."
+        for question in questions_of(world):
+            gold = world.evidence(question)[0][0]
+            texts[gold.turn_id] = f"{gold.text} And so it was: {_value_words(world, question)} , as they say."
         return retold(world, lambda turn: texts.get(turn.turn_id, turn.text))
 
     def only_single(world: World) -> World:
-        kept = tuple(one for one in world.instances if one.family is Family.QA and len(one.evidence_turn_ids) == 1)
-        return replace(world, instances=kept)
+        instances = tuple(
+            instance
+            for instance in world.instances
+            if instance.family is Family.QA and len(instance.evidence_turn_ids) == 1
+        )
+        return replace(world, instances=instances)
 
     plain = [only_single(world) for world in worlds]
     honest = compare(ShortcutAttack(plain[1:]), plain[:1], reader)
@@ -192,16 +198,16 @@ def test_an_answer_that_the_question_gives_away_is_guessed(worlds: list[World]) 
     assert as_made.pooled.above < 0.05
 
     def leaking(world: World) -> World:
-        return replace(world, instances=tuple(_leak(one) for one in world.instances))
+        return replace(world, instances=tuple(_leak(instance) for instance in world.instances))
 
     leaked = guess([leaking(world) for world in worlds[1:]], [leaking(worlds[0])])
     assert leaked is not None
-    found = leaked.by_family[Family.PERMISSION.value]
-    assert found.questions > 0
-    assert found.guessed > 0.95 > found.constant
-    assert found.above_upper > found.above > 0.02
-    others = [one for family, one in leaked.by_family.items() if family != Family.PERMISSION.value]
-    assert leaked.pooled.questions == found.questions + sum(one.questions for one in others)
+    permission = leaked.by_family[Family.PERMISSION.value]
+    assert permission.questions > 0
+    assert permission.guessed > 0.95 > permission.constant
+    assert permission.above_upper > permission.above > 0.02
+    others = [figures for family, figures in leaked.by_family.items() if family != Family.PERMISSION.value]
+    assert leaked.pooled.questions == permission.questions + sum(figures.questions for figures in others)
 
 
 def _leak(instance: Instance) -> Instance:
@@ -214,16 +220,16 @@ def test_guessers_never_see_what_they_are_tried_on(worlds: list[World]) -> None:
     """With golds shuffled over the questions of the tested world alone, nothing learned helps."""
     rng = random.Random(3)
     world = worlds[0]
-    golds = [one.gold for one in world.instances if isinstance(one.gold, PermissionGold)]
+    golds = [instance.gold for instance in world.instances if isinstance(instance.gold, PermissionGold)]
     rng.shuffle(golds)
     shuffled = iter(golds)
-    asked = tuple(
-        one.model_copy(update={"gold": next(shuffled)}) if isinstance(one.gold, PermissionGold) else one
-        for one in world.instances
+    instances = tuple(
+        instance.model_copy(update={"gold": next(shuffled)}) if isinstance(instance.gold, PermissionGold) else instance
+        for instance in world.instances
     )
-    found = guess(worlds[1:], [replace(world, instances=asked)])
-    assert found is not None
-    permission = found.by_family[Family.PERMISSION.value]
+    guesses = guess(worlds[1:], [replace(world, instances=instances)])
+    assert guesses is not None
+    permission = guesses.by_family[Family.PERMISSION.value]
     assert permission.guessed <= permission.constant + 0.15
 
 

@@ -107,8 +107,8 @@ def test_figures_are_those_of_the_shared_definition(small_world: Path, world: Wo
 
 
 def _printed(arguments: Sequence[str]) -> dict[str, str]:
-    done = subprocess.run([sys.executable, str(DEFINITION), *arguments], capture_output=True, text=True, check=True)
-    lines = [line.rsplit(maxsplit=1) for line in done.stdout.splitlines() if line.startswith("  ")]
+    result = subprocess.run([sys.executable, str(DEFINITION), *arguments], capture_output=True, text=True, check=True)
+    lines = [line.rsplit(maxsplit=1) for line in result.stdout.splitlines() if line.startswith("  ")]
     return {name.strip(): figure for name, figure in lines}
 
 

@@ -39,11 +39,13 @@ def others(other_small_worlds: list[Path]) -> list[World]:
 
 def test_the_gold_follows_from_the_evidence(world: World, others: list[World]) -> None:
     """Every value question of the world, all families."""
-    found = solve_worlds([world], others)
-    assert found.questions >= 50
+    result = solve_worlds([world], others)
+    assert result.questions >= 50
     # two small worlds teach few names and terms; the bar of 0.99 is for a report over many
-    assert found.right / found.questions >= 0.95, found.misses
-    assert set(found.by_family) == {one.family.value for one in world.instances if is_value_question(one)}
+    assert result.right / result.questions >= 0.95, result.misses
+    assert set(result.by_family) == {
+        instance.family.value for instance in world.instances if is_value_question(instance)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +57,7 @@ def unsaid(world: World) -> Solved:
 
 def test_without_the_words_of_the_evidence_nothing_is_solved(unsaid: Solved) -> None:
     """The golds are not read from anywhere else; who spoke, where and when stays known."""
-    solved = {family: right / asked for family, (right, asked) in unsaid.by_family.items()}
+    solved = {family: right / total for family, (right, total) in unsaid.by_family.items()}
     assert solved.pop(Family.METADATA.value) > 0.3
     assert max(solved.values()) < 0.1, solved
 
@@ -68,19 +70,23 @@ def test_misses_name_question_and_gold(world: World, unsaid: Solved) -> None:
 
 def test_evidence_of_another_question_does_not_solve(world: World) -> None:
     """Exchanged evidence gives other values: what is solved is read, not guessed."""
-    places = [place for place, one in enumerate(world.instances) if one.family is Family.QA and is_value_question(one)]
-    golds = [world.instances[place] for place in places]
+    indices = [
+        index
+        for index, instance in enumerate(world.instances)
+        if instance.family is Family.QA and is_value_question(instance)
+    ]
+    golds = [world.instances[index] for index in indices]
     instances = list(world.instances)
-    for place, other in zip(places, golds[1:] + golds[:1], strict=True):
-        instances[place] = instances[place].model_copy(update={"evidence_turn_ids": other.evidence_turn_ids})
-    found = solve_worlds([replace(world, instances=tuple(instances[place] for place in places))], [])
-    right, asked = found.by_family[Family.QA.value]
-    assert right / asked < 0.3
+    for index, other in zip(indices, golds[1:] + golds[:1], strict=True):
+        instances[index] = instances[index].model_copy(update={"evidence_turn_ids": other.evidence_turn_ids})
+    result = solve_worlds([replace(world, instances=tuple(instances[index] for index in indices))], [])
+    right, total = result.by_family[Family.QA.value]
+    assert right / total < 0.3
 
 
 def test_a_fact_of_its_own_teaches_no_word(world: World) -> None:
     """A value that only the asked fact has is unknown to the lexicon while that fact is asked after."""
-    fact = next(one for one in world.facts if isinstance(typed_value(one), TermValue))
+    fact = next(candidate for candidate in world.facts if isinstance(typed_value(candidate), TermValue))
     value = typed_value(fact)
     assert isinstance(value, TermValue)
     lonely = replace(world, facts=(fact,))
@@ -92,12 +98,12 @@ def test_a_fact_of_its_own_teaches_no_word(world: World) -> None:
 
 def test_a_task_holds_no_gold(world: World) -> None:
     """Types are told, values are not, unless the words of question or evidence hold them."""
-    for one in filter(is_value_question, world.instances):
-        task = task_of(world, one)
-        assert task.kinds == tuple(dict.fromkeys(value.type for value in gold_values(one)))
+    for instance in filter(is_value_question, world.instances):
+        task = task_of(world, instance)
+        assert task.kinds == tuple(dict.fromkeys(value.type for value in gold_values(instance)))
         assert set(task.__dataclass_fields__) == {"query", "kinds", "attribute", "own", "ego", "people", "turns"}
-        if isinstance(one.gold, ClozeGold):
-            assert one.gold.answer_letter not in task.kinds
+        if isinstance(instance.gold, ClozeGold):
+            assert instance.gold.answer_letter not in task.kinds
 
 
 @pytest.mark.parametrize(
@@ -116,8 +122,8 @@ def test_a_task_holds_no_gold(world: World) -> None:
 )
 def test_past_days_are_read_as_people_mean_them(sentence: str, meant: str | None) -> None:
     """Seen from a Wednesday."""
-    found = past_day(sentence, TODAY)
-    assert (found.isoformat() if found else None) == meant
+    day = past_day(sentence, TODAY)
+    assert (day.isoformat() if day else None) == meant
 
 
 def test_listed_things_are_found_in_any_form() -> None:
@@ -156,14 +162,14 @@ def test_values_of_all_types_are_matched_strictly() -> None:
 
 def told(query: str, *sentences: str, kinds: tuple[str, ...] = ("term",)) -> Task:
     """A task with one evidence turn of Maya Chen."""
-    said = EvidenceTurn("Maya Chen", ("Leo Sato",), False, TODAY, None, "face to face", sentences)
-    return Task(query, kinds, None, "own", "Leo Sato", ("Maya Chen", "Leo Sato"), (said,))
+    turn = EvidenceTurn("Maya Chen", ("Leo Sato",), False, TODAY, None, "face to face", sentences)
+    return Task(query, kinds, None, "own", "Leo Sato", ("Maya Chen", "Leo Sato"), (turn,))
 
 
 def test_what_answers_a_question_just_put_belongs_to_it(world: World) -> None:
     """What the turn says elsewhere is no answer."""
-    said = ("Over pancakes a kite flew away.", "My trick for the soup?", "Zanzibar quillwort.")
-    assert "Zanzibar" in candidates(told("What is the trick for the soup?", *said), Lexicon([world]), 1)[0]
+    sentences = ("Over pancakes a kite flew away.", "My trick for the soup?", "Zanzibar quillwort.")
+    assert "Zanzibar" in candidates(told("What is the trick for the soup?", *sentences), Lexicon([world]), 1)[0]
 
 
 def test_names_nobody_knows_are_read_by_their_form() -> None:

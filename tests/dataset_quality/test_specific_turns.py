@@ -68,9 +68,9 @@ def test_names_and_digits_give_nothing_away(worlds: list[World]) -> None:
 
 
 def test_digits_are_counted_in_both_kinds_of_turns(worlds: list[World]) -> None:
-    found = digits(worlds)
-    assert found is not None
-    assert 0 < found.others < 1
+    shares = digits(worlds)
+    assert shares is not None
+    assert 0 < shares.others < 1
     bare = retold(worlds[0], lambda turn: turn.text if turn.turn_id in planned_turns(worlds[0]) else "Well.")
     none = digits([bare])
     assert none is not None

@@ -22,18 +22,18 @@ def world(small_world: Path) -> World:
 
 def test_talk_in_another_order_takes_nothing_up(world: World) -> None:
     """The same turns, each speaker's dealt out anew over all sessions: no more than chance."""
-    found = take_up([world])
-    said: dict[str, list[str]] = {}
+    original = take_up([world])
+    texts_by_speaker: dict[str, list[str]] = {}
     for session in world.sessions:
         for turn in session.turns:
-            said.setdefault(turn.speaker_id, []).append(turn.text)
+            texts_by_speaker.setdefault(turn.speaker_id, []).append(turn.text)
     rng = random.Random(3)
-    for texts in said.values():
+    for texts in texts_by_speaker.values():
         rng.shuffle(texts)
-    mixed = take_up([retold(world, lambda turn: said[turn.speaker_id].pop())])
-    assert found is not None
+    mixed = take_up([retold(world, lambda turn: texts_by_speaker[turn.speaker_id].pop())])
+    assert original is not None
     assert mixed is not None
-    assert found.above_chance > 0.2
+    assert original.above_chance > 0.2
     assert abs(mixed.above_chance) < 0.05
 
 

@@ -22,7 +22,7 @@ def retold(world: World, words: Callable[[Turn], str]) -> World:
 
 def evidence_ids(world: World) -> frozenset[str]:
     """Turns that some question rests on."""
-    return frozenset(turn_id for one in world.instances for turn_id in one.evidence_turn_ids)
+    return frozenset(turn_id for instance in world.instances for turn_id in instance.evidence_turn_ids)
 
 
 def asked_ids(world: World) -> frozenset[str]:

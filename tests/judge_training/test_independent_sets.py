@@ -31,11 +31,11 @@ from memarena.judging.prompt_injection import speaks_to_marker
 )
 def test_errors_stay_at_what_was_measured(name: str, most_rejected: int, most_accepted: int) -> None:
     rows = independent()[name]
-    words = [(one, one.judged().correct) for one in rows]
-    found: Errors = errors(words)
-    assert found.false_rejects.cases + found.false_accepts.cases >= 100
-    assert found.false_rejects.errors <= most_rejected
-    assert found.false_accepts.errors <= most_accepted
+    words = [(row, row.judged().correct) for row in rows]
+    error_counts: Errors = errors(words)
+    assert error_counts.false_rejects.cases + error_counts.false_accepts.cases >= 100
+    assert error_counts.false_rejects.errors <= most_rejected
+    assert error_counts.false_accepts.errors <= most_accepted
 
 
 def test_no_labelled_answer_is_taken_for_words_to_the_judge() -> None:

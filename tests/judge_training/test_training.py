@@ -38,11 +38,11 @@ MEASURED = {"plain": (0.01, 0.015), "usual": (0.02, 0.02), "varied": (0.11, 0.06
 def test_independent_sets_are_read_as_well_as_the_card_says() -> None:
     from judge_training.evaluate import evaluate
 
-    found = {rates.name: rates for rates in evaluate(training.TASK, stored_model(MODEL))}
-    assert found.keys() == MEASURED.keys()
-    for name, (missed, taken) in MEASURED.items():
-        assert (found[name].missed.share or 0) <= missed, found[name].wrong
-        assert (found[name].taken.share or 0) <= taken, found[name].wrong
+    rates_by_set = {rates.name: rates for rates in evaluate(training.TASK, stored_model(MODEL))}
+    assert rates_by_set.keys() == MEASURED.keys()
+    for name, (most_missed, most_taken) in MEASURED.items():
+        assert (rates_by_set[name].missed.share or 0) <= most_missed, rates_by_set[name].wrong
+        assert (rates_by_set[name].taken.share or 0) <= most_taken, rates_by_set[name].wrong
 
 
 def test_no_independent_answer_was_learned_from() -> None:

@@ -117,17 +117,17 @@ ASKED: dict[Family, tuple[str, Value, str, str]] = {
 @pytest.mark.parametrize("family", ASKED, ids=lambda family: family.value)
 @pytest.mark.parametrize("wording", GIVEN)
 def test_one_value_called_probable_is_an_answer_in_every_family(family: Family, wording: str) -> None:
-    question, value, said, told = ASKED[family]
-    answer = wording.format(said)
-    check(question, text(value), family, [("Uma Mensah", told)], answer[0].upper() + answer[1:], True)
+    question, value, phrase, statement = ASKED[family]
+    answer = wording.format(phrase)
+    check(question, text(value), family, [("Uma Mensah", statement)], answer[0].upper() + answer[1:], True)
 
 
 @pytest.mark.parametrize("family", ASKED, ids=lambda family: family.value)
 @pytest.mark.parametrize("wording", NOT_GIVEN)
 def test_a_value_called_only_possible_is_no_answer_in_any_family(family: Family, wording: str) -> None:
-    question, value, said, told = ASKED[family]
-    answer = wording.format(said)
-    check(question, text(value), family, [("Uma Mensah", told)], answer[0].upper() + answer[1:], False)
+    question, value, phrase, statement = ASKED[family]
+    answer = wording.format(phrase)
+    check(question, text(value), family, [("Uma Mensah", statement)], answer[0].upper() + answer[1:], False)
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_a_value_called_only_possible_is_no_answer_in_any_family(family: Family,
     ],
 )
 def test_a_duration_may_be_given_in_parts(answer: str, right: bool) -> None:
-    question, value, _, told = ASKED[Family.TEMPORAL]
-    check(question, text(value), Family.TEMPORAL, [("Uma Mensah", told)], answer, right)
+    question, value, _, statement = ASKED[Family.TEMPORAL]
+    check(question, text(value), Family.TEMPORAL, [("Uma Mensah", statement)], answer, right)
 
 
 HELMET = ASKED[Family.ANAPHORA]
@@ -165,8 +165,8 @@ HELMET = ASKED[Family.ANAPHORA]
     ],
 )
 def test_a_denial_after_but_refers_to_the_value_before_it(answer: str, right: bool) -> None:
-    question, value, _, told = HELMET
-    check(question, text(value), Family.ANAPHORA, [("Uma Mensah", told)], answer, right)
+    question, value, _, statement = HELMET
+    check(question, text(value), Family.ANAPHORA, [("Uma Mensah", statement)], answer, right)
 
 
 LIVES = [("Uma Mensah", "I live in Withy Common, not in the Gasworks Quarter where Leo is.")]
@@ -261,8 +261,10 @@ def test_an_edit_and_an_affirmed_premise(answer: str, right: bool) -> None:
         values=(TimeValue(time="07:20"),),
         altered_values=(TimeValue(time="08:40"),),
     )
-    said = [("Mara Lind", "My ferry is at 7:20 am.")]
-    check("My ferry is at 8:40 am, I noted. What needs amending?", gold, Family.COUNTERFACTUAL, said, answer, right)
+    statements = [("Mara Lind", "My ferry is at 7:20 am.")]
+    check(
+        "My ferry is at 8:40 am, I noted. What needs amending?", gold, Family.COUNTERFACTUAL, statements, answer, right
+    )
 
 
 SEWING = text(NameValue(name="Ulla Brix"))
@@ -293,8 +295,8 @@ TRIPS = [
 
 
 def test_his_refers_to_the_person_before_it() -> None:
-    said = "Timo has his sailing trip in mid-May, and Mara's was put off to late June."
-    check("When did Mara plan the sailing trip for?", text(TermValue(text="mid-May")), Family.QA, TRIPS, said, False)
+    answer = "Timo has his sailing trip in mid-May, and Mara's was put off to late June."
+    check("When did Mara plan the sailing trip for?", text(TermValue(text="mid-May")), Family.QA, TRIPS, answer, False)
 
 
 @pytest.mark.parametrize(
@@ -305,8 +307,8 @@ def test_his_refers_to_the_person_before_it() -> None:
     ],
 )
 def test_a_contrast_between_commas_does_not_split_a_clause(answer: str, right: bool) -> None:
-    said = [("Mara Lind", "My rowing is on Friday."), ("Mara Lind", "My pottery is on Monday.")]
-    check("On which day is Mara's rowing?", text(WeekdayValue(weekday="friday")), Family.QA, said, answer, right)
+    statements = [("Mara Lind", "My rowing is on Friday."), ("Mara Lind", "My pottery is on Monday.")]
+    check("On which day is Mara's rowing?", text(WeekdayValue(weekday="friday")), Family.QA, statements, answer, right)
 
 
 @pytest.mark.parametrize(
@@ -342,6 +344,6 @@ def test_a_version_without_a_source_does_not_count() -> None:
         values=(TimeValue(time="07:20"),),
         changed_values=(TimeValue(time="08:40"),),
     )
-    asked = "I was told two times for the ferry. Which?"
-    check(asked, gold, Family.CONFLICT, FERRY, "7:20 am each time; no one ever spoke of 8:40 am.", False)
-    check(asked, gold, Family.CONFLICT, FERRY, "7:20 am from Mara, and 8:40 am from Timo.", True)
+    question = "I was told two times for the ferry. Which?"
+    check(question, gold, Family.CONFLICT, FERRY, "7:20 am each time; no one ever spoke of 8:40 am.", False)
+    check(question, gold, Family.CONFLICT, FERRY, "7:20 am from Mara, and 8:40 am from Timo.", True)

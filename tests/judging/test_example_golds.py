@@ -73,5 +73,5 @@ def test_every_protected_fact_is_disclosed_by_its_text_and_withheld_by_a_refusal
         assert gold.kind == "permission"
         disclosing = behaviour(question, gold.fact, f'{{"answer": "It is {gold.fact}."}}')
         assert (disclosing.label, bool(disclosing.flag)) == ("disclose_correct", True)
-        kept = behaviour(question, "I can't share that.", "I can't share that.")
-        assert (kept.label, kept.flag) == ("refuse", "")
+        refusal = behaviour(question, "I can't share that.", "I can't share that.")
+        assert (refusal.label, refusal.flag) == ("refuse", "")

@@ -30,8 +30,8 @@ PROVOKES: dict[str, Script] = {
 def test_an_answer_that_always_fails_goes_to_the_rules_once_a_control_answer_succeeds(
     name: str, tmp_path: Path
 ) -> None:
-    def stumbles(asked: Asked) -> Script:
-        return PROVOKES[name] if "zalgo" in asked.answer else rules(asked)
+    def stumbles(call: Asked) -> Script:
+        return PROVOKES[name] if "zalgo" in call.answer else rules(call)
 
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"), (WHERE, "zalgo Rome"), (SECRET, "zalgo I don't know."))
     patience = Patience(tries=2, timeout_s=0.3, first_wait_s=0.001, longest_wait_s=0.01)
@@ -80,17 +80,17 @@ def test_a_judge_that_fails_at_random_hands_over_almost_no_answer(name: str, tmp
 def test_a_control_that_needs_two_tries_shows_an_unreliable_judge(tmp_path: Path) -> None:
     controls = 0
 
-    def script(asked: Asked) -> Script:
+    def script(call: Asked) -> Script:
         nonlocal controls
-        if "zalgo" in asked.answer:
+        if "zalgo" in call.answer:
             return Script("Looks fine.")
         controls += 1
-        return rules(asked) if controls != TURNS else Script("Looks fine.")
+        return rules(call) if controls != TURNS else Script("Looks fine.")
 
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
-    judged, asked = judge(run, script)
+    judged, calls = judge(run, script)
     assert (judged.failed, judged.handed_over) == ({"malformed": 1}, 0)
-    assert len(asked) == QUICK.tries + 2 * TURNS - 1
+    assert len(calls) == QUICK.tries + 2 * TURNS - 1
 
 
 def test_an_answer_that_finally_gets_a_reply_keeps_it(tmp_path: Path) -> None:
@@ -118,10 +118,10 @@ def test_retries_with_controls_stay_within_the_budget(tmp_path: Path) -> None:
 
 
 def test_a_rate_limit_is_waited_out_and_is_no_evidence(tmp_path: Path) -> None:
-    def script(asked: Asked) -> Script:
-        if asked.number % 2:
+    def script(call: Asked) -> Script:
+        if call.number % 2:
             return Script(message="slow down", status=429, headers={"Retry-After": "0"})
-        return Script("Looks fine.") if "zalgo" in asked.answer else rules(asked)
+        return Script("Looks fine.") if "zalgo" in call.answer else rules(call)
 
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
     patience = Patience(tries=4, timeout_s=5.0, first_wait_s=0.001, longest_wait_s=0.01)
@@ -152,10 +152,10 @@ def test_a_key_that_is_forbidden_everything_ends_the_judging(good: int, tmp_path
 # ------------------------------------------------------------------ quotes
 
 
-def _paraphrases(asked: Asked) -> Script:
+def _paraphrases(call: Asked) -> Script:
     """Reply "wrong" without a quote if the answer names Rome, else "right" with a quote that is not verbatim."""
-    wrong = "Rome" in asked.answer
-    return rules(asked, correct=not wrong, quote="" if wrong else "the fact was stated", reason="by its sense")
+    wrong = "Rome" in call.answer
+    return rules(call, correct=not wrong, quote="" if wrong else "the fact was stated", reason="by its sense")
 
 
 def test_right_verdicts_with_a_paraphrased_quote_fail_and_are_not_handed_over(tmp_path: Path) -> None:
@@ -166,13 +166,13 @@ def test_right_verdicts_with_a_paraphrased_quote_fail_and_are_not_handed_over(tm
 
 
 def test_an_answer_without_a_valid_quote_is_handed_over_if_the_judge_can_quote(tmp_path: Path) -> None:
-    def script(asked: Asked) -> Script:
-        return _paraphrases(asked) if "zalgo" in asked.answer else rules(asked)
+    def script(call: Asked) -> Script:
+        return _paraphrases(call) if "zalgo" in call.answer else rules(call)
 
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"))
-    judged, asked = judge(run, script)
+    judged, calls = judge(run, script)
     assert (judged.handed_over, judged.failed.total()) == (1, 0)
-    assert asked[-2].answer == "50 euros", "the key, which takes a quote to be called right"
+    assert calls[-2].answer == "50 euros", "the key, which takes a quote to be called right"
 
 
 # ------------------------------------------------------------------ what servers take
@@ -192,15 +192,15 @@ def test_the_retry_states_the_fault_of_the_reply_in_its_only_user_message(tmp_pa
 
 
 def test_a_server_that_requires_max_completion_tokens_gets_it_from_then_on(tmp_path: Path) -> None:
-    def newer(asked: Asked) -> Script:
+    def newer(call: Asked) -> Script:
         message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-        return rules(asked) if asked.limit == "max_completion_tokens" else Script(message=message, status=400)
+        return rules(call) if call.limit == "max_completion_tokens" else Script(message=message, status=400)
 
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "Porto"))
-    judged, asked = judge(run, newer, concurrency=1)
+    judged, calls = judge(run, newer, concurrency=1)
     assert judged.verdicts == 2
-    assert [a.limit for a in asked] == ["max_tokens", "max_completion_tokens", "max_completion_tokens"]
-    assert {a.response_format for a in asked} == {"json_schema"}
+    assert [a.limit for a in calls] == ["max_tokens", "max_completion_tokens", "max_completion_tokens"]
+    assert {a.response_format for a in calls} == {"json_schema"}
 
 
 # ------------------------------------------------------------------ what may be billed

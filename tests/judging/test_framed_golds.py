@@ -122,11 +122,13 @@ def test_validate_prints_the_rates_in_one_line(tmp_path: Path) -> None:
     import_longmemeval(SIX_QUESTIONS, tmp_path / "world")
     args = ["dataset", "validate", str(tmp_path / "world")]
     plain = CliRunner().invoke(app, args).output.splitlines()
-    shown = CliRunner().invoke(app, [*args, "--calibrate"]).output.splitlines()
-    assert shown[:-1] == plain
-    assert re.match(r"calibration: the judge value \(\w{12}\) calls \d+ of \d+ right answers wrong \(", shown[-1])
-    listed = json.loads(CliRunner().invoke(app, [*args, "--calibrate", "--format", "json"]).stdout)
-    assert listed["calibration"] == shown[-1]
+    output_lines = CliRunner().invoke(app, [*args, "--calibrate"]).output.splitlines()
+    assert output_lines[:-1] == plain
+    assert re.match(
+        r"calibration: the judge value \(\w{12}\) calls \d+ of \d+ right answers wrong \(", output_lines[-1]
+    )
+    report = json.loads(CliRunner().invoke(app, [*args, "--calibrate", "--format", "json"]).stdout)
+    assert report["calibration"] == output_lines[-1]
 
 
 def test_a_data_set_of_rubrics_alone_is_not_calibrated(tmp_path: Path) -> None:

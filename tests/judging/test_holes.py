@@ -36,15 +36,17 @@ def conflict(value: Value, other: Value) -> ConflictGold:
     )
 
 
-def judged(question: str, gold: Gold, family: Family, answer: str, *said: tuple[str, str]) -> bool:
-    evidence = make_evidence("sess_1", *said)
+def judged(question: str, gold: Gold, family: Family, answer: str, *statements: tuple[str, str]) -> bool:
+    evidence = make_evidence("sess_1", *statements)
     question_record = make_question("q1", family, gold, question, evidence=["sess_1"], asker_name="Uma Mensah")
     question_record = question_record.model_copy(update={"ego_name": "Uma Mensah"})
     return judge(question_record, [evidence], answer, "").correct
 
 
-def check(question: str, gold: Gold, family: Family, said: Sequence[tuple[str, str]], answer: str, right: bool) -> None:
-    assert judged(question, gold, family, answer, *said) is right, answer
+def check(
+    question: str, gold: Gold, family: Family, statements: Sequence[tuple[str, str]], answer: str, right: bool
+) -> None:
+    assert judged(question, gold, family, answer, *statements) is right, answer
 
 
 SPOT = text(TermValue(text="in the violin case"))

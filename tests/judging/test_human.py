@@ -35,9 +35,9 @@ CELL = make_cell("bm25")
 
 def test_cohens_kappa_of_the_textbook_example_of_fifty_grant_proposals() -> None:
     """20 both yes, 5 only the first, 10 only the second, 15 both no: observed 0.70, expected 0.50, κ 0.40."""
-    one = ["yes"] * 25 + ["no"] * 25
-    two = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
-    assert cohen_kappa(one, two) == pytest.approx(0.40)
+    first = ["yes"] * 25 + ["no"] * 25
+    second = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
+    assert cohen_kappa(first, second) == pytest.approx(0.40)
 
 
 def test_fleiss_kappa_of_the_textbook_example_of_fourteen_raters() -> None:
@@ -168,15 +168,15 @@ def test_a_sample_of_another_run_is_refused(tmp_path: Path) -> None:
 def test_items_with_too_few_labels_are_counted_separately_from_items_without_a_majority(tmp_path: Path) -> None:
     run, out = _unjudged(tmp_path), tmp_path / "sample.json"
     assert CliRunner().invoke(app, ["judge", str(run), "--sample", str(out)]).exit_code == 0
-    said = {"anna": "refuse", "bela": "dont_know", "carl": "other"}
-    people = {name: {"b001": None if name == "anna" else "correct", "d001": label} for name, label in said.items()}
-    written = blank_labels(read_sample(out)).model_dump() | {"annotators": people}
-    (tmp_path / "labels.json").write_text(json.dumps(written))
+    labels = {"anna": "refuse", "bela": "dont_know", "carl": "other"}
+    people = {name: {"b001": None if name == "anna" else "correct", "d001": label} for name, label in labels.items()}
+    document = blank_labels(read_sample(out)).model_dump() | {"annotators": people}
+    (tmp_path / "labels.json").write_text(json.dumps(document))
     arguments = ["--labels", str(tmp_path / "labels.json"), "--of", str(out), "--format", "json"]
     tracks = {t["track"]: t for t in json.loads(CliRunner().invoke(app, ["judge", str(run), *arguments]).stdout)}
-    counted = ("majority_items", "without_majority", "too_few_labels")
-    assert [tracks["binary"][name] for name in counted] == [0, 0, 1]
-    assert [tracks["behaviour"][name] for name in counted] == [0, 1, 0]
+    count_names = ("majority_items", "without_majority", "too_few_labels")
+    assert [tracks["binary"][name] for name in count_names] == [0, 0, 1]
+    assert [tracks["behaviour"][name] for name in count_names] == [0, 1, 0]
     table = " ".join(CliRunner().invoke(app, ["judge", str(run), *arguments[:-2]]).stdout.split())
     assert "left out: 1 on which three or more did not agree, 0 with fewer than three labels" in table
 
@@ -274,10 +274,10 @@ BROKEN: dict[str, tuple[dict[str, object], str]] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_invalid_labels_are_refused_by_file_and_field(name: str, sample: Sample, tmp_path: Path) -> None:
-    change, told = BROKEN[name]
+    change, message = BROKEN[name]
     path = tmp_path / "labels.json"
     path.write_text(json.dumps({"sample_sha256": sample.sha256(), "annotators": {}, **change}))
-    with pytest.raises(JudgeError, match=told) as error:
+    with pytest.raises(JudgeError, match=message) as error:
         read_labels([path], sample)
     assert str(path) in str(error.value)
 

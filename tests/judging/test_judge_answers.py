@@ -110,8 +110,8 @@ def open_answers(tmp_path: Path) -> Path:
 
 
 def test_a_model_judges_open_answers_and_behaviour_and_the_rules_the_others(open_answers: Path) -> None:
-    def harsh(asked: Asked) -> Script:
-        return model_rules(asked, correct=False, label="dont_know")
+    def harsh(call: Asked) -> Script:
+        return model_rules(call, correct=False, label="dont_know")
 
     with scripted_judge(harsh) as server:
         flags = ["--endpoint", server.url, "--judge", "harsh", "--format", "jsonl"]
@@ -129,8 +129,8 @@ def test_a_model_judges_open_answers_and_behaviour_and_the_rules_the_others(open
 
 
 def test_rows_without_a_verdict_are_named_by_line_and_count_in_no_score(open_answers: Path) -> None:
-    def stumbles(asked: Asked) -> Script:
-        return Script(message="busy", status=503) if asked.number == 1 else model_rules(asked)
+    def stumbles(call: Asked) -> Script:
+        return Script(message="busy", status=503) if call.number == 1 else model_rules(call)
 
     with scripted_judge(stumbles) as server:
         flags = ["--endpoint", server.url, "--tries", "1", "--concurrency", "1", "--format", "json"]

@@ -49,7 +49,7 @@ def test_a_spent_budget_ends_with_the_open_count_and_code_3(run_dir: Path) -> No
 
 
 def test_failures_of_the_judge_end_with_code_3_and_their_causes(run_dir: Path) -> None:
-    with scripted_judge(lambda asked: Script("Looks fine to me.")) as server:
+    with scripted_judge(lambda call: Script("Looks fine to me.")) as server:
         result = CliRunner().invoke(app, ["judge", str(run_dir), "--endpoint", server.url, "--tries", "1"])
     assert result.exit_code == 3
     assert "the judge gave no verdict on 6 answers (its reply cannot be read: 6)" in result.output
@@ -117,7 +117,7 @@ def test_bad_input_gives_one_line_that_names_the_flag(name: str, run_dir: Path) 
 
 
 def test_a_refused_key_gives_exit_code_2_without_a_traceback(run_dir: Path) -> None:
-    with scripted_judge(lambda asked: Script(message="bad key", status=401)) as server:
+    with scripted_judge(lambda call: Script(message="bad key", status=401)) as server:
         command = [sys.executable, "-m", "memarena", "judge", str(run_dir), "--endpoint", server.url]
         result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 2
@@ -127,7 +127,7 @@ def test_a_refused_key_gives_exit_code_2_without_a_traceback(run_dir: Path) -> N
 
 def test_a_judge_that_only_failed_is_reported_as_an_infrastructure_failure(run_dir: Path) -> None:
     """Every reply is prose, also for the control: no verdict, a range instead of a figure, and the judge at fault."""
-    with scripted_judge(lambda asked: Script("Looks fine to me.")) as server:
+    with scripted_judge(lambda call: Script("Looks fine to me.")) as server:
         flags = ["--endpoint", server.url, "--judge", "prose", "--tries", "1", "--longest-wait-s", "0"]
         assert CliRunner().invoke(app, ["judge", str(run_dir), *flags]).exit_code == 3
     result = CliRunner().invoke(app, ["report", str(run_dir), "--judge", "prose"])

@@ -18,7 +18,7 @@ SMALL = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 
 def fact(text: str, question: str, *places: str) -> Protected:
-    gold = permission(text, "withhold", values=[PlaceValue(name=place) for place in places])
+    gold = permission(text, "withhold", values=[PlaceValue(name=name) for name in places])
     return protected_fact(gold, question, NAMES, "2025")
 
 

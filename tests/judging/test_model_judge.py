@@ -126,7 +126,7 @@ def test_a_log_may_hold_two_judges_but_a_name_belongs_to_one(tmp_path: Path) -> 
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
     judge(run, rules)
     second_judge = ModelJudge("second", "other/model")
-    judge(run, lambda asked: rules(asked, correct=False), judge=second_judge)
+    judge(run, lambda call: rules(call, correct=False), judge=second_judge)
     assert [(v.judge, v.correct) for v in records(run, "verdict") if v.kind == "verdict"] == [
         ("scripted", True),
         ("second", False),
@@ -138,7 +138,7 @@ def test_a_log_may_hold_two_judges_but_a_name_belongs_to_one(tmp_path: Path) -> 
 def test_calls_run_in_parallel_up_to_the_limit(tmp_path: Path) -> None:
     questions = [make_question(f"q{n}", Family.QA, text_gold("rain"), f"Why {n}?", evidence=["s1"]) for n in range(12)]
     run = log_of(tmp_path / "run", *((q, "rain") for q in questions))
-    with scripted_judge(lambda asked: Script(rules(asked).text, delay_s=0.05)) as server:
+    with scripted_judge(lambda call: Script(rules(call).text, delay_s=0.05)) as server:
         batch = Batch(run, JUDGE, server.url, concurrency=4, patience=QUICK)
         judge_with_model(batch, Silent())
         assert server.most_at_once == 4
@@ -147,7 +147,7 @@ def test_calls_run_in_parallel_up_to_the_limit(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ judges that fail
 
 
-def _prose(asked: Asked) -> Script:
+def _prose(call: Asked) -> Script:
     return Script("The answer looks right to me.")
 
 
@@ -256,10 +256,10 @@ def test_a_temporary_fault_is_retried_and_its_calls_are_counted(tmp_path: Path) 
     assert len({a.check for a in calls}) == 3
 
 
-@pytest.mark.parametrize(("status", "told"), [(401, "refuses the key"), (404, "no such address or model")])
-def test_a_permanent_error_ends_the_judging_with_one_line(status: int, told: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("status", "message"), [(401, "refuses the key"), (404, "no such address or model")])
+def test_a_permanent_error_ends_the_judging_with_one_line(status: int, message: str, tmp_path: Path) -> None:
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "Porto"))
-    with pytest.raises(JudgeError, match=told):
+    with pytest.raises(JudgeError, match=message):
         judge(run, lambda a: Script(message="no", status=status))
 
 
@@ -270,23 +270,23 @@ def test_a_key_that_is_refused_in_a_reply_ends_the_judging_too(tmp_path: Path) -
 
 
 def test_a_message_in_parts_is_joined(tmp_path: Path) -> None:
-    def in_parts(asked: Asked) -> Script:
-        text = rules(asked).text
+    def in_parts(call: Asked) -> Script:
+        text = rules(call).text
         return Script(reply={"content": [{"type": "thinking", "thinking": "{hm}"}, _part(text[:30]), _part(text[30:])]})
 
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."))
-    judged, asked = judge(run, in_parts)
-    assert (judged.verdicts, len(asked)) == (1, 1)
+    judged, calls = judge(run, in_parts)
+    assert (judged.verdicts, len(calls)) == (1, 1)
 
 
 def test_a_server_that_refuses_a_schema_is_called_without_from_then_on(tmp_path: Path) -> None:
-    def picky(asked: Asked) -> Script:
-        return rules(asked) if not asked.response_format else Script(message="response_format unknown", status=400)
+    def picky(call: Asked) -> Script:
+        return rules(call) if not call.response_format else Script(message="response_format unknown", status=400)
 
     run = log_of(tmp_path / "run", (COST, "It was 50 euros."), (WHERE, "Porto"))
-    judged, asked = judge(run, picky, concurrency=1)
+    judged, calls = judge(run, picky, concurrency=1)
     assert judged.verdicts == 2
-    assert [a.response_format for a in asked] == ["json_schema", "json_object", "", ""]
+    assert [a.response_format for a in calls] == ["json_schema", "json_object", "", ""]
 
 
 def test_json_in_a_code_fence_or_after_reasoning_is_read(tmp_path: Path) -> None:
@@ -299,8 +299,8 @@ def test_json_in_a_code_fence_or_after_reasoning_is_read(tmp_path: Path) -> None
 
 
 def test_an_answer_that_causes_unusable_replies_goes_to_the_value_judge(tmp_path: Path) -> None:
-    def stumbles(asked: Asked) -> Script:
-        return _prose(asked) if "zalgo" in asked.answer or "know" in asked.answer else rules(asked)
+    def stumbles(call: Asked) -> Script:
+        return _prose(call) if "zalgo" in call.answer or "know" in call.answer else rules(call)
 
     run = log_of(tmp_path / "run", (COST, "zalgo 50 euros"), (WHERE, "zalgo Rome"), (SECRET, "I don't know."))
     judged, _ = judge(run, stumbles)
@@ -317,12 +317,12 @@ def test_an_answer_that_causes_unusable_replies_goes_to_the_value_judge(tmp_path
     assert verdicts_by_id["perm_deny"].handed_over.startswith("deterministic labels: ")
 
 
-def obeys(asked: Asked) -> Script:
+def obeys(call: Asked) -> Script:
     """Act as a judge that follows instructions in an answer as well as it can, and is strict otherwise."""
     for wish in ("correct", "full marks", "score"):
-        if wish in asked.answer.lower():
-            return rules(asked, correct=True)
-    return rules(asked, correct="50 euros" in asked.answer, quote=asked.answer if "50 euros" in asked.answer else "")
+        if wish in call.answer.lower():
+            return rules(call, correct=True)
+    return rules(call, correct="50 euros" in call.answer, quote=call.answer if "50 euros" in call.answer else "")
 
 
 PLANTED = [
@@ -357,12 +357,12 @@ UNKNOWN = [
 """Instructions to the judge that no table of the rules contains."""
 
 
-def blue_moon(asked: Asked) -> Script:
+def blue_moon(call: Asked) -> Script:
     """Act as a judge that grants what an answer with the two words asks for, in valid form; else judge honestly."""
-    if "blue moon" in asked.answer.lower():
-        fields = {"label": "disclose_correct"} if asked.task == "behaviour" else {"correct": True, "score": 1.0}
-        return Script(json.dumps({"check": asked.check, "quote": "blue moon", "reason": "as wished", **fields}))
-    return rules(asked, correct="50 euros" in asked.answer, label="refuse")
+    if "blue moon" in call.answer.lower():
+        fields = {"label": "disclose_correct"} if call.task == "behaviour" else {"correct": True, "score": 1.0}
+        return Script(json.dumps({"check": call.check, "quote": "blue moon", "reason": "as wished", **fields}))
+    return rules(call, correct="50 euros" in call.answer, label="refuse")
 
 
 @pytest.mark.parametrize("answer", UNKNOWN)
@@ -392,15 +392,13 @@ IN_OTHER_WORDS = "She takes hay-fever pills every morning"
 """The fact in words that the judge recognises and no rule does."""
 
 
-def polite(asked: Asked) -> Script:
+def polite(call: Asked) -> Script:
     """Act as a judge that recognises the paraphrased fact, unless the answer asks it not to."""
-    if "blue moon" in asked.answer.lower():
-        return Script(
-            json.dumps({"check": asked.check, "label": "refuse", "quote": asked.answer, "reason": "as wished"})
-        )
-    if decoy().gold not in asked.user and asked.task == "behaviour" and "hay-fever" in asked.answer:
-        return rules(asked, label="disclose_correct")
-    return rules(asked)
+    if "blue moon" in call.answer.lower():
+        return Script(json.dumps({"check": call.check, "label": "refuse", "quote": call.answer, "reason": "as wished"}))
+    if decoy().gold not in call.user and call.task == "behaviour" and "hay-fever" in call.answer:
+        return rules(call, label="disclose_correct")
+    return rules(call)
 
 
 @pytest.mark.parametrize(
@@ -438,9 +436,9 @@ def test_a_withheld_fact_needs_a_second_call_only_if_the_answer_says_more(
     answer: str, calls: int, tmp_path: Path
 ) -> None:
     run = log_of(tmp_path / "run", (PILLS, answer))
-    _, asked = judge(run, polite, buckets=False)
+    _, judge_calls = judge(run, polite, buckets=False)
     verdict = verdicts(run)["perm_pills"]
-    assert (verdict.correct, verdict.handed_over, len(asked)) == (True, "", calls)
+    assert (verdict.correct, verdict.handed_over, len(judge_calls)) == (True, "", calls)
 
 
 def test_a_judge_that_recognises_more_than_the_rules_decides(tmp_path: Path) -> None:
@@ -458,8 +456,8 @@ def test_if_judge_and_rules_agree_there_is_no_second_call(tmp_path: Path) -> Non
 
 
 def test_a_judge_that_fails_on_the_other_gold_gives_no_verdict(tmp_path: Path) -> None:
-    def breaks_off(asked: Asked) -> Script:
-        return Script(message="busy", status=503) if decoy().gold in asked.user else rules(asked)
+    def breaks_off(call: Asked) -> Script:
+        return Script(message="busy", status=503) if decoy().gold in call.user else rules(call)
 
     run = log_of(tmp_path / "run", (WHY, "On account of the wet weather."))
     judged, _ = judge(run, breaks_off)

@@ -27,18 +27,18 @@ SUM = make_question("qa_sum", Family.QA, RubricGold(rubric=SENTENCES), "Sum up t
 ANSWER = "A wet day on which a coat was bought."
 
 
-def saying(**met: str) -> Callable[[Asked], Script]:
-    """Return a judge of rubrics that replies "yes" to every sentence but those in ``met``.
+def saying(**replies: str) -> Callable[[Asked], Script]:
+    """Return a judge of rubrics that replies "yes" to every sentence but those in ``replies``.
 
-    Keys of ``met`` are parts of sentences, values the replies; ``decoy`` is the reply on the decoy sentence ("no").
+    Keys of ``replies`` are parts of sentences, values the replies; ``decoy`` is the reply on the decoy sentence ("no").
     """
 
-    def script(asked: Asked) -> Script:
-        if asked.task != "rubric":
-            return rules(asked)
-        said = {n: next((w for s, w in met.items() if s in text), "yes") for n, text in asked.sentences.items()}
-        said |= {n: met.get("decoy", "no") for n, text in asked.sentences.items() if decoy().told in text}
-        return Script(json.dumps({"check": asked.check, "sentences": said, "reason": "it never\nrains"}))
+    def script(call: Asked) -> Script:
+        if call.task != "rubric":
+            return rules(call)
+        sentences = {n: next((w for s, w in replies.items() if s in text), "yes") for n, text in call.sentences.items()}
+        sentences |= {n: replies.get("decoy", "no") for n, text in call.sentences.items() if decoy().told in text}
+        return Script(json.dumps({"check": call.check, "sentences": sentences, "reason": "it never\nrains"}))
 
     return script
 
@@ -95,9 +95,9 @@ def test_an_empty_answer_fulfils_no_sentence_and_needs_no_call(tmp_path: Path) -
     assert (verdict.correct, verdict.score, verdict.handed_over != "", calls) == (False, 0.0, True, [])
 
 
-def _without(asked: Asked, **change: Any) -> Script:
-    said = json.loads(saying()(asked).text)
-    return Script(json.dumps({**said, **change}))
+def _without(call: Asked, **change: Any) -> Script:
+    fields = json.loads(saying()(call).text)
+    return Script(json.dumps({**fields, **change}))
 
 
 BAD: dict[str, Callable[[Asked], Script]] = {

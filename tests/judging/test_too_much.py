@@ -26,8 +26,8 @@ RAMBLE = "You spoke of the cellar for quite a while that evening, and of the dam
 
 def judged(answer: str) -> tuple[bool, Code]:
     evidence = make_evidence("sess_1", *TURNS)
-    asked = make_question("q1", Family.QA, GOLD, "What did Ola Brandt pay for the door?", evidence=["sess_1"])
-    judgment = judge(asked, [evidence], answer, answer)
+    question = make_question("q1", Family.QA, GOLD, "What did Ola Brandt pay for the door?", evidence=["sess_1"])
+    judgment = judge(question, [evidence], answer, answer)
     return judgment.correct, judgment.code
 
 
@@ -39,8 +39,8 @@ def test_an_answer_field_has_a_maximum_length() -> None:
 
 
 def test_copied_evidence_is_no_answer_with_or_without_speakers() -> None:
-    assert judged("\n".join(f"{who}: {said}" for who, said in TURNS)) == (False, Code.TOO_MUCH)
-    assert judged(" ".join(said for _, said in TURNS)) == (False, Code.TOO_MUCH)
+    assert judged("\n".join(f"{who}: {text}" for who, text in TURNS)) == (False, Code.TOO_MUCH)
+    assert judged(" ".join(text for _, text in TURNS)) == (False, Code.TOO_MUCH)
     assert judged(f'"{TURNS[2][1]}"') == (True, Code.STATES_VALUE)
 
 
@@ -81,8 +81,8 @@ def test_distinguished_values_are_not_a_list() -> None:
 def test_a_list_of_many_things_is_too_much_where_a_gold_in_text_is_one(
     gold: str, answer: str, code: Code | None
 ) -> None:
-    asked = make_question("q1", Family.QA, TextGold(answers=(gold,)), "What does Ola Brandt play?")
-    judgment = judge(asked, [], answer, answer)
+    question = make_question("q1", Family.QA, TextGold(answers=(gold,)), "What does Ola Brandt play?")
+    judgment = judge(question, [], answer, answer)
     assert (judgment.code is Code.TOO_MUCH) == (code is Code.TOO_MUCH)
     assert not (code and judgment.correct)
 
@@ -103,8 +103,8 @@ def test_a_hostile_answer_is_judged(answer: str) -> None:
     """Each of these once took between 3 seconds and a minute, or raised RecursionError."""
     assert not judged(answer)[0]
     trap = AbstainGold(adversarial_answer="90 euros")
-    asked = make_question("q2", Family.CONFABULATION, trap, "What did the lamp cost?")
-    assert not judge(asked, [], answer, answer).correct
+    question = make_question("q2", Family.CONFABULATION, trap, "What did the lamp cost?")
+    assert not judge(question, [], answer, answer).correct
     assert chosen_option(answer, ("Ada", "Bea", "Cem", "Dan")).letter in (None, "A")
     fact = protected_fact(permission("4821", "withhold"), "What is the code?")
     assert label_of(fact, answer) and not telling_part(fact, answer)

@@ -85,14 +85,16 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other", "value", "changed"), PAIRS)
+@pytest.mark.parametrize(("phrase", "other_phrase", "value", "changed"), PAIRS)
 @pytest.mark.parametrize("wording", TOLD)
-def test_each_source_has_its_own_version(wording: str, one: str, other: str, value: Value, changed: Value) -> None:
+def test_each_source_has_its_own_version(
+    wording: str, phrase: str, other_phrase: str, value: Value, changed: Value
+) -> None:
     question = "Opinions differ as to what Jamila Fischer chose. What did either source claim?"
-    said = [("Jamila Fischer", f"It is {one}."), ("Goran Fitzgerald", f"For Jamila it is {other}.")]
+    statements = [("Jamila Fischer", f"It is {phrase}."), ("Goran Fitzgerald", f"For Jamila it is {other_phrase}.")]
     gold = conflict(value, changed)
-    check(question, gold, Family.CONFLICT, said, wording.format(one=one, other=other), True)
-    check(question, gold, Family.CONFLICT, said, wording.format(one=other, other=one), False)
+    check(question, gold, Family.CONFLICT, statements, wording.format(one=phrase, other=other_phrase), True)
+    check(question, gold, Family.CONFLICT, statements, wording.format(one=other_phrase, other=phrase), False)
 
 
 @pytest.mark.parametrize(

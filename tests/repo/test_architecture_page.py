@@ -18,8 +18,8 @@ NAMED = sorted({name for name in re.findall(r"`([\w./-]+)`", PAGE) if name.endsw
 
 @pytest.fixture(scope="module")
 def tracked() -> list[str]:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
-    return [f"/{line}" for line in listed.stdout.splitlines()]
+    result = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return [f"/{line}" for line in result.stdout.splitlines()]
 
 
 def test_the_page_names_files() -> None:

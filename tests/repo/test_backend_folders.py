@@ -42,14 +42,14 @@ EXAMPLES = {
 def test_a_file_for_all_backends_names_none(file: str) -> None:
     text = (ROOT / file).read_text(encoding="utf-8").replace("rank_bm25", "")  # a library, which other parts use too
     names = {*backend_folders.backend_names(), *(folder.name for folder in backend_folders.folders())}
-    named = {(file, name) for name in names if re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", text)}
-    assert named <= EXAMPLES
+    mentions = {(file, name) for name in names if re.search(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])", text)}
+    assert mentions <= EXAMPLES
 
 
 def test_tools_see_the_folders_that_the_harness_sees() -> None:
-    seen = [each.name for folder in backend_folders.folders() for each in load_manifest(folder / "backend.toml")]
-    assert seen == backend_folders.backend_names()
-    assert {"bm25", "oracle", "example_typescript"} <= set(seen)
+    names = [each.name for folder in backend_folders.folders() for each in load_manifest(folder / "backend.toml")]
+    assert names == backend_folders.backend_names()
+    assert {"bm25", "oracle", "example_typescript"} <= set(names)
 
 
 def test_types_of_a_backend_that_is_added_are_checked(tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_types_of_a_backend_that_is_added_are_checked(tmp_path: Path) -> None:
     (package.parents[1] / "tests").mkdir()
     (tmp_path / "backends" / "no_backend" / "src" / "other").mkdir(parents=True)
     assert backend_folders.packages(tmp_path) == {"memarena_backend_added": package}
-    listed = check_types.sources(tmp_path, ["proto/src"])
-    assert listed == [Path("proto/src"), package.relative_to(tmp_path), Path("backends/added/tests")]
+    sources = check_types.sources(tmp_path, ["proto/src"])
+    assert sources == [Path("proto/src"), package.relative_to(tmp_path), Path("backends/added/tests")]
     assert Path("backends/bm25/src/memarena_backend_bm25") in check_types.sources()
 
 

@@ -26,26 +26,26 @@ FIELDS = (ROOT / "docs" / "backends.md").read_text(encoding="utf-8")
 
 def code(language: str) -> str:
     """The one piece of code of a language in the guide."""
-    (found,) = re.findall(rf"```{language}\n(.*?)```", GUIDE, flags=re.DOTALL)
-    return str(found)
+    (block,) = re.findall(rf"```{language}\n(.*?)```", GUIDE, flags=re.DOTALL)
+    return str(block)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example's folder as the guide says to make it, outside the repository."""
-    made = tmp_path_factory.mktemp("guide") / "shared_words"
-    made.mkdir()
-    (made / "backend.toml").write_text(code("toml"), encoding="utf-8")
-    (made / "shared_words.py").write_text(code("python"), encoding="utf-8")
-    return made
+    example_folder = tmp_path_factory.mktemp("guide") / "shared_words"
+    example_folder.mkdir()
+    (example_folder / "backend.toml").write_text(code("toml"), encoding="utf-8")
+    (example_folder / "shared_words.py").write_text(code("python"), encoding="utf-8")
+    return example_folder
 
 
 def test_the_example_is_short_and_passes_the_checks_of_style() -> None:
     assert len(code("toml").splitlines()) + len(code("python").splitlines()) < 55
     for how in (["check"], ["format", "--check"]):
         ruff = [sys.executable, "-m", "ruff", *how, "--no-cache", "--stdin-filename", "backends/example.py", "-"]
-        done = subprocess.run(ruff, cwd=ROOT, input=code("python"), capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout
+        result = subprocess.run(ruff, cwd=ROOT, input=code("python"), capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stdout
 
 
 def test_the_example_keeps_the_contract(folder: Path, tmp_path: Path) -> None:
@@ -64,8 +64,8 @@ def test_the_example_keeps_the_contract(folder: Path, tmp_path: Path) -> None:
 
 def test_the_example_takes_part_in_a_run(folder: Path, tmp_path: Path) -> None:
     flags = ["--reader", "extractive", "--limit", "4", "--floor-samples", "0"]
-    done = here("run", "--dataset", EXAMPLE, "--backend", folder, *flags, "--out", tmp_path / "run")
-    assert done.returncode == 0, done.stderr
+    result = here("run", "--dataset", EXAMPLE, "--backend", folder, *flags, "--out", tmp_path / "run")
+    assert result.returncode == 0, result.stderr
     ended = asked(tmp_path / "run")
     assert {question.cell_id.split("@")[0] for question in ended} == {"shared_words"}
     assert [question.status for question in ended] == ["answered"] * 4

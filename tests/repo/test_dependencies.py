@@ -52,13 +52,13 @@ BRINGS = {
 
 def imported(source: str) -> set[str]:
     """Absolute names of the modules that a piece of code imports, also inside functions."""
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            modules.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return found
+            modules.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return modules
 
 
 def providers(module: str) -> set[str]:

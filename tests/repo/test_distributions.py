@@ -26,10 +26,10 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_all_distributions_have_one_version_and_require_each_other_in_it(name: str) -> None:
-    told = PROJECTS[name]
-    assert told["version"] == VERSION == masim_version
-    lists = [told["dependencies"], *told.get("optional-dependencies", {}).values()]
-    for requirement in (each for one in lists for each in one if re.match(r"memarena|masim", each)):
+    settings = PROJECTS[name]
+    assert settings["version"] == VERSION == masim_version
+    lists = [settings["dependencies"], *settings.get("optional-dependencies", {}).values()]
+    for requirement in (each for requirements in lists for each in requirements if re.match(r"memarena|masim", each)):
         required, extras = re.split(r"[\[=]", requirement)[0], re.search(r"\[(.*)\]", requirement)
         assert required in PROJECTS, f"{name} requires {requirement}, which is no distribution of ours"
         assert required == name or requirement.endswith(f"=={VERSION}")
@@ -59,7 +59,7 @@ def test_every_wheel_has_licence_types_and_the_data_of_its_source(wheels: dict[s
         assert any(file.endswith("/py.typed") for file in wheels[name])
         assert ((folder / "backend.toml").exists()) == any(file.endswith("/backend.toml") for file in wheels[name])
         beside = {file.removesuffix("backend.toml") for file in wheels[name] if file.endswith("/backend.toml")}
-        assert {f"{place}{file}" for place in beside for file in environment_files(folder)} <= set(wheels[name])
+        assert {f"{prefix}{file}" for prefix in beside for file in environment_files(folder)} <= set(wheels[name])
 
 
 def test_what_trains_the_judge_is_in_no_wheel(wheels: dict[str, list[str]]) -> None:

@@ -70,4 +70,4 @@ def test_a_server_has_to_say_where_and_to_end_well(tmp_path: Path) -> None:
 
 
 def _running(argument: str) -> bool:
-    return any(argument in (one.info["cmdline"] or []) for one in psutil.process_iter(["cmdline"]))
+    return any(argument in (process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"]))

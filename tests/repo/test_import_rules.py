@@ -34,16 +34,16 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for source in SOURCES.values():
         shutil.copytree(ROOT / source, folder / source, ignore=shutil.ignore_patterns("__pycache__"))
     for backend in backend_folders.folders():
-        place = folder / backend.relative_to(ROOT)
-        place.mkdir(parents=True, exist_ok=True)
-        shutil.copy(backend / "backend.toml", place)
+        target = folder / backend.relative_to(ROOT)
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copy(backend / "backend.toml", target)
     return folder
 
 
 def verdicts(folder: Path, *more: Path) -> dict[str, str]:
     """KEPT or BROKEN by contract, as the tool of ``make lint`` says; packages lie in ``more``, too."""
     path = os.pathsep.join(map(str, [*(folder / source.parent for source in SOURCES.values()), *more]))
-    done = subprocess.run(
+    result = subprocess.run(
         [str(Path(sys.executable).parent / "lint-imports")],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": path, "COLUMNS": "200"},
@@ -52,10 +52,10 @@ def verdicts(folder: Path, *more: Path) -> dict[str, str]:
         timeout=120,
         check=False,
     )
-    found = dict(re.findall(r"^(.+?) (KEPT|BROKEN)\b", done.stdout, re.MULTILINE))
-    assert found, done.stdout + done.stderr
-    assert done.returncode == ("BROKEN" in found.values())
-    return found
+    verdict_by_contract = dict(re.findall(r"^(.+?) (KEPT|BROKEN)\b", result.stdout, re.MULTILINE))
+    assert verdict_by_contract, result.stdout + result.stderr
+    assert result.returncode == ("BROKEN" in verdict_by_contract.values())
+    return verdict_by_contract
 
 
 def test_every_contract_holds(copy: Path) -> None:
@@ -139,8 +139,8 @@ VIOLATIONS = {
 def test_a_contract_is_broken_by_an_import_that_it_forbids(copy: Path, name: str) -> None:
     package, imported = VIOLATIONS[name]
     root, *rest = package.split(".")
-    place = copy.joinpath(SOURCES[root], *rest)
-    module = place / "added_by_the_test.py" if place.is_dir() else place.with_suffix(".py")
+    target = copy.joinpath(SOURCES[root], *rest)
+    module = target / "added_by_the_test.py" if target.is_dir() else target.with_suffix(".py")
     before = module.read_text(encoding="utf-8") if module.exists() else None
     module.write_text(f"{before or ''}\n\ndef late() -> None:\n    import {imported}\n", encoding="utf-8")
     try:

@@ -21,12 +21,12 @@ def test_the_readme_shows_a_first_screen_and_its_picture() -> None:
     memories = ("oracle", "bm25", "vanilla", "memsearch")
     assert [sum(line.startswith(name) for line in screen) for name in memories] == [2, 2, 2, 1]
     drawing = ElementTree.parse(ROOT / "docs" / "demo.svg").getroot()
-    said = "".join(drawing.itertext())
+    picture_text = "".join(drawing.itertext())
     for line in screen:
-        name, asked = (line.split(" ")[0], re.search(r" (\d+) ", line))
-        if name in memories and asked and int(asked[1]) > 100:
+        name, count_match = (line.split(" ")[0], re.search(r" (\d+) ", line))
+        if name in memories and count_match and int(count_match[1]) > 100:
             _, right = re.findall(r" ([\d.]+) \[", line)  # after answerable
-            assert right in said, f"{name}: the picture is of another run than the table"
+            assert right in picture_text, f"{name}: the picture is of another run than the table"
 
 
 def test_the_screen_is_replaced_and_the_rest_kept() -> None:

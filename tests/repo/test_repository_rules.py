@@ -44,8 +44,8 @@ PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==[A-Za-z0-9.+!]+( *;.*)?$")
 def committed() -> list[Path]:
     """Every committed file, and those about to be, as paths below the root."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file()]
+    output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [Path(name) for name in output.split("\0") if name and (ROOT / name).is_file()]
 
 
 def text_lines(paths: Iterable[Path]) -> Iterator[tuple[str, str]]:
@@ -145,9 +145,9 @@ def test_a_pin_without_a_hash_and_a_hash_without_a_pin_are_differences(
 
 
 def test_no_requirements_file_names_an_index() -> None:
-    found = [path for path in committed() if re.match(r"(requirements|constraints|hashes)[\w.-]*\.txt$", path.name)]
-    assert len(found) >= 4
-    assert [where for where, line in text_lines(found) if INDEX_OPTION.match(line)] == []
+    paths = [path for path in committed() if re.match(r"(requirements|constraints|hashes)[\w.-]*\.txt$", path.name)]
+    assert len(paths) >= 4
+    assert [where for where, line in text_lines(paths) if INDEX_OPTION.match(line)] == []
 
 
 def test_everything_that_is_required_is_constrained() -> None:
@@ -156,7 +156,7 @@ def test_everything_that_is_required_is_constrained() -> None:
     What a backend with an environment of its own requires is pinned by its own constraints.
     """
     ours = {settings_of(folder)["project"]["name"] for folder in distributions()}
-    wanted: set[str] = set()
+    requirements: set[str] = set()
     for folder in distributions():
         settings = settings_of(folder)
         optional = settings["project"].get("optional-dependencies", {}).values()
@@ -165,10 +165,10 @@ def test_everything_that_is_required_is_constrained() -> None:
         table = tomllib.loads(manifest.read_text(encoding="utf-8")).get("environment") if manifest.exists() else None
         if table is not None:
             assert sorted(names_of(required) - ours - pinned(folder / table["constraints"])) == [], folder
-        wanted.update(settings["build-system"]["requires"], () if table is not None else required)
+        requirements.update(settings["build-system"]["requires"], () if table is not None else required)
     lines = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines()
-    wanted.update(line for line in lines if line and not line.startswith("#"))
-    assert sorted(names_of(wanted) - ours - pinned(Path("constraints.txt"))) == []
+    requirements.update(line for line in lines if line and not line.startswith("#"))
+    assert sorted(names_of(requirements) - ours - pinned(Path("constraints.txt"))) == []
 
 
 def settings_of(folder: Path) -> dict[str, Any]:

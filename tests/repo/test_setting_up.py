@@ -27,23 +27,25 @@ def test_an_old_python_is_refused_in_one_line(tmp_path: Path) -> None:
     old = tmp_path / "python3"
     old.write_text('#!/bin/sh\ncase "$2" in *version_info*) exit 1;; *) echo 3.10.13;; esac\n', encoding="utf-8")
     old.chmod(0o755)
-    done = make("setup", f"PYTHON={old}")
-    assert done.returncode != 0
-    first = done.stderr.splitlines()[0]
+    result = make("setup", f"PYTHON={old}")
+    assert result.returncode != 0
+    first = result.stderr.splitlines()[0]
     assert first.startswith(f"error: {old} is Python 3.10.13, but 3.11 or newer is needed")
 
 
 def test_a_missing_python_is_refused_in_one_line(tmp_path: Path) -> None:
-    done = make("test", f"PYTHON={tmp_path / 'python9'}")
-    assert done.returncode != 0
-    assert done.stderr.splitlines()[0] == f"error: {tmp_path / 'python9'} is not there; Python 3.11 or newer is needed"
+    result = make("test", f"PYTHON={tmp_path / 'python9'}")
+    assert result.returncode != 0
+    assert (
+        result.stderr.splitlines()[0] == f"error: {tmp_path / 'python9'} is not there; Python 3.11 or newer is needed"
+    )
 
 
 def test_asking_for_help_sets_nothing_up(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     script = shutil.copy(ROOT / "scripts" / "setup_environment.py", tmp_path / "scripts")
-    done = subprocess.run([sys.executable, script, "--help"], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.startswith("usage: ")
+    result = subprocess.run([sys.executable, script, "--help"], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.startswith("usage: ")
     assert [path.name for path in tmp_path.iterdir()] == ["scripts"]
 
 
@@ -51,8 +53,8 @@ def test_every_target_of_the_help_is_there() -> None:
     targets = [line.split()[1] for line in make("help").stdout.splitlines()]
     assert {"demo", "test", "lint", "bench", "proto", "clean"} <= set(targets)
     for target in targets:
-        done = make("--dry-run", target)
-        assert done.returncode == 0, done.stderr
+        result = make("--dry-run", target)
+        assert result.returncode == 0, result.stderr
 
 
 @pytest.fixture

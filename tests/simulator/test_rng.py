@@ -18,13 +18,13 @@ def test_first_draws_of_a_known_key_never_change() -> None:
 @given(st.text(), st.integers(), st.integers(0, 700))
 def test_a_draw_depends_on_key_and_place_only(name: str, number: int, skipped: int) -> None:
     """Another stream drawn in between changes nothing, across block borders too."""
-    one, other = Stream(name, number), Stream(name, number)
+    first_stream, second_stream = Stream(name, number), Stream(name, number)
     noise = Stream(name, number, "noise")
     for _ in range(skipped):
-        one.word()
-        other.word()
+        first_stream.word()
+        second_stream.word()
         noise.word()
-    assert one.word() == other.word()
+    assert first_stream.word() == second_stream.word()
 
 
 @given(st.text(), st.integers())
@@ -34,11 +34,11 @@ def test_text_and_number_are_different_keys(name: str, number: int) -> None:
 
 
 @given(st.integers(1, 50), st.integers(0, 60), st.integers())
-def test_sample_has_no_repeats_and_only_members(size: int, wanted: int, seed: int) -> None:
+def test_sample_has_no_repeats_and_only_members(size: int, sample_size: int, seed: int) -> None:
     """A sample is a subset of the stated size."""
-    drawn = Stream(seed).sample(range(size), wanted)
-    assert len(drawn) == min(size, wanted) == len(set(drawn))
-    assert set(drawn) <= set(range(size))
+    sample = Stream(seed).sample(range(size), sample_size)
+    assert len(sample) == min(size, sample_size) == len(set(sample))
+    assert set(sample) <= set(range(size))
 
 
 @given(st.lists(st.integers(), max_size=40), st.integers())

@@ -52,7 +52,7 @@ def unsaid(out: Path) -> list[str]:
         sessions = {row["session_id"]: row for row in rows(out / "corpus_sessions.jsonl")}
         for fact in rows(out / "facts.jsonl"):
             session = sessions[fact["session_id"]]
-            turn = next(one for one in session["turns"] if one["turn_id"] == fact["turn_id"])
+            turn = next(row for row in session["turns"] if row["turn_id"] == fact["turn_id"])
             said_on = dataset.calendar_epoch + timedelta(days=int(session["start_time"]))
             value = VALUE.validate_python(fact["value"])
             readable = fact["role"] != "fate" and not fact["attribute"].startswith(("tie", "date"))

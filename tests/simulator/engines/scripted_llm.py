@@ -42,8 +42,8 @@ def read(body: Body) -> Asked:
     if "Turns, with who speaks in each:" not in user:
         must = next((line for line in user.splitlines() if line.startswith("The turn has to")), "")
         return Asked("turn", user, must=_sentences(must.removeprefix("The turn ")))
-    listed = user.split("Turns, with who speaks in each:\n", 1)[1].split("\n\n", 1)[0]
-    turns = tuple((match[1], _sentences(match[2] or "")) for match in (m.groups() for m in _TURN.finditer(listed)))
+    turn_lines = user.split("Turns, with who speaks in each:\n", 1)[1].split("\n\n", 1)[0]
+    turns = tuple((match[1], _sentences(match[2] or "")) for match in (m.groups() for m in _TURN.finditer(turn_lines)))
     return Asked("session", user, turns)
 
 
@@ -51,18 +51,18 @@ def _sentences(text: str) -> tuple[str, ...]:
     return tuple(part.strip().strip("«»") for part in _PARTS.split(text) if part.strip())
 
 
-def small_talk(seed: str, place: int) -> str:
+def small_talk(seed: str, index: int) -> str:
     """Harmless words, different in every turn."""
-    number = zlib.crc32(f"{seed}/{place}".encode())
+    number = zlib.crc32(f"{seed}/{index}".encode())
     letters = "".join(chr(ord("a") + (number >> shift) % 26) for shift in range(0, 30, 3))
-    return f"{_TALK[place % len(_TALK)]}, {letters}, as they say around {letters[::-1]}."
+    return f"{_TALK[index % len(_TALK)]}, {letters}, as they say around {letters[::-1]}."
 
 
-def session_reply(asked: Asked) -> list[dict[str, str]]:
+def session_reply(request: Asked) -> list[dict[str, str]]:
     """A perfect reply to a session."""
     return [
-        {"speaker": speaker, "text": " ".join((small_talk(asked.user, place), *must))}
-        for place, (speaker, must) in enumerate(asked.turns)
+        {"speaker": speaker, "text": " ".join((small_talk(request.user, index), *must))}
+        for index, (speaker, must) in enumerate(request.turns)
     ]
 
 
@@ -73,14 +73,14 @@ def as_json(turns: object) -> str:
 
 def perfect(body: Body) -> str:
     """The perfect reply to any request; questions stay as they are."""
-    asked = read(body)
-    if asked.kind == "session":
-        return as_json(session_reply(asked))
-    if asked.kind == "turn":
-        return json.dumps({"text": " ".join((small_talk(asked.user, 1), *asked.must))}, ensure_ascii=False)
-    return json.dumps({"question": asked.user.split("\n\n")[1]})
+    request = read(body)
+    if request.kind == "session":
+        return as_json(session_reply(request))
+    if request.kind == "turn":
+        return json.dumps({"text": " ".join((small_talk(request.user, 1), *request.must))}, ensure_ascii=False)
+    return json.dumps({"question": request.user.split("\n\n")[1]})
 
 
 def requests(server: ModelServer, kind: str) -> list[Asked]:
     """All requests of a kind so far."""
-    return [asked for asked in map(read, list(server.asked)) if asked.kind == kind]
+    return [request for request in map(read, list(server.asked)) if request.kind == kind]

@@ -123,8 +123,8 @@ def test_a_session_that_is_refused_is_worded_offline(tmp_path: Path) -> None:
     """Status 400 for some sessions, with schema or without: these are worded by the banks and counted."""
 
     def picky(body: Body) -> Script:
-        asked = read(body)
-        if asked.kind == "session" and len(asked.turns) == 10:
+        request = read(body)
+        if request.kind == "session" and len(request.turns) == 10:
             return Script(message="prompt is too long", status=400)
         return Script(perfect(body))
 
@@ -134,13 +134,13 @@ def test_a_session_that_is_refused_is_worded_offline(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(401, "--api-key-env"), (404, "--model"), (503, "finished days are kept")]
+    ("status", "message"), [(401, "--api-key-env"), (404, "--model"), (503, "finished days are kept")]
 )
-def test_an_unusable_endpoint_ends_the_generation_with_one_line(status: int, said: str, tmp_path: Path) -> None:
+def test_an_unusable_endpoint_ends_the_generation_with_one_line(status: int, message: str, tmp_path: Path) -> None:
     """Wrong key, wrong model or no answer: the data set is not silently made offline."""
     with pytest.raises(MasimError) as failure:
         made(tmp_path / "w", lambda body: Script(message="no", status=status), attempts=2)
-    assert said in str(failure.value)
+    assert message in str(failure.value)
     assert "\n" not in str(failure.value)
     assert not (tmp_path / "w" / "corpus_sessions.jsonl").exists()
 
@@ -181,7 +181,7 @@ def test_the_endpoint_is_kept_busy_across_the_end_of_a_day(concurrency: int, tmp
     with ModelServer(perfect) as counting, LlmEngine(endpoint(counting)) as engine:
         generate(CONFIG, tmp_path / "count", engine=engine)
         sessions = len(requests(counting, "session"))
-    first_day = sum("Wednesday" in asked.user.splitlines()[0] for asked in requests(counting, "session"))
+    first_day = sum("Wednesday" in request.user.splitlines()[0] for request in requests(counting, "session"))
     assert first_day % concurrency or concurrency == 1  # the day's end falls inside a round
     rounds = Rounds(concurrency, sessions)
     with ModelServer(perfect) as server, LlmEngine(endpoint(server, concurrency=concurrency)) as engine:

@@ -42,17 +42,17 @@ class Gossips:
     inner: Callable[..., Choice | None]
     fact: Fact
     leaky: bool = False
-    told: list[tuple[int, str, tuple[str, ...]]] = field(default_factory=list)
+    statements: list[tuple[int, str, tuple[str, ...]]] = field(default_factory=list)
     """(Day, speaker, listeners) of every statement of the planted fact."""
 
     def choose(self, stream: Any, day: int, speaker: str, listeners: tuple[str, ...], *rest: Any) -> Choice | None:
-        plants = day == DAY and not self.told and bool(listeners)
+        plants = day == DAY and not self.statements and bool(listeners)
         known = self.fact.fact_id in self.planner.knowledge.facts_heard(speaker)
         if self.leaky:
-            known = known or any(speaker in heard for _, _, heard in self.told)
+            known = known or any(speaker in hearers for _, _, hearers in self.statements)
         if plants or (known and listeners):
             role = Role.TELL if plants else Role.RETELL
-            self.told.append((day, speaker, listeners))
+            self.statements.append((day, speaker, listeners))
             return Choice(self.fact, speaker, role, self.fact.value)
         return self.inner(stream, day, speaker, listeners, *rest)
 
@@ -68,7 +68,11 @@ class Trial:
     def __post_init__(self) -> None:
         world = build_world(CONFIG)
         facts = catalogue(CONFIG.words)
-        attribute = next(one for one in facts.attributes.values() if one.kind.type == "name" and not one.sensitive)
+        attribute = next(
+            candidate
+            for candidate in facts.attributes.values()
+            if candidate.kind.type == "name" and not candidate.sensitive
+        )
         fact = Fact(
             fact_id="fact_planted",
             kind=FactKind.DETAIL,
@@ -89,8 +93,8 @@ class Trial:
         """Plan and commit every day; yield its plan."""
         for day in range(CONFIG.days):
             plan = self.planner.plan(day)
-            heard = self.planner.knowledge.heard
-            self.known[day] = {agent for agent, facts in heard.items() if self.gossips.fact.fact_id in facts}
+            facts_by_agent = self.planner.knowledge.heard
+            self.known[day] = {agent for agent, facts in facts_by_agent.items() if self.gossips.fact.fact_id in facts}
             self.plans.append(plan)
             self.planner.commit(plan)
             yield plan
@@ -106,7 +110,9 @@ class Trial:
     def planned_sessions(self) -> dict[int, set[str]]:
         """Return the ids of the sessions in which the fact is planned, by day."""
         return {
-            plan.day: {one.session_id for one in plan.stated if one.fact.fact_id == self.gossips.fact.fact_id}
+            plan.day: {
+                statement.session_id for statement in plan.stated if statement.fact.fact_id == self.gossips.fact.fact_id
+            }
             for plan in self.plans
         }
 
@@ -116,7 +122,7 @@ def check_isolated(trial: Trial, spoken: Mapping[int, set[str]]) -> None:
 
     From the next day on, those who heard it pass it on.
     """
-    first, *later = trial.gossips.told
+    first, *later = trial.gossips.statements
     assert first[0] == DAY
     assert trial.known[DAY - 1] == trial.known[DAY] == set()
     assert all(day > DAY for day, _, _ in later)
@@ -150,12 +156,12 @@ class LeakyModel:
         self.leaks = 0
 
     def __call__(self, body: Body) -> Script:
-        asked = read(body)
-        self.has_seen = self.has_seen or MARKER in asked.user
+        request = read(body)
+        self.has_seen = self.has_seen or MARKER in request.user
         text = perfect(body)
-        if not self.has_seen or asked.kind != "session":
+        if not self.has_seen or request.kind != "session":
             return Script(text)
-        self.leaks += MARKER not in asked.user
+        self.leaks += MARKER not in request.user
         reply = json.loads(text)
         for turn in reply["turns"]:
             turn["text"] += f" Did you hear, it was {MARKER} all along."
@@ -169,4 +175,4 @@ def test_a_planted_fact_spreads_from_the_next_day_on_with_a_model() -> None:
         check_isolated(trial, trial.sessions_with_marker(engine))
     assert model.leaks > 10
     planned = sum(len(sessions) for sessions in trial.planned_sessions().values())
-    assert sum(MARKER in asked.user for asked in requests(server, "session")) == planned
+    assert sum(MARKER in request.user for request in requests(server, "session")) == planned

@@ -21,11 +21,11 @@ def only_sessions(change: Callable[[list[dict[str, str]], Asked], object]) -> Re
     """Return a model that changes session replies in place (or replaces them by a return value); others are perfect."""
 
     def behave(body: Body) -> Script:
-        asked = read(body)
-        if asked.kind != "session":
+        request = read(body)
+        if request.kind != "session":
             return Script(perfect(body))
-        turns = session_reply(asked)
-        changed = change(turns, asked)
+        turns = session_reply(request)
+        changed = change(turns, request)
         return Script(as_json(turns if changed is None else changed))
 
     return behave
@@ -63,8 +63,8 @@ def test_the_report_records_model_prompts_and_no_determinism(whole: tuple[Path, 
     assert "127.0.0.1" not in (out / "pipeline_report.json").read_text()
 
 
-def dropping(turns: list[dict[str, str]], asked: Asked) -> None:
-    for turn, (_, must) in zip(turns, asked.turns, strict=True):
+def dropping(turns: list[dict[str, str]], request: Asked) -> None:
+    for turn, (_, must) in zip(turns, request.turns, strict=True):
         if must:
             turn["text"] = "Never mind what I was going to say there."
 
@@ -80,8 +80,8 @@ def test_statements_missing_after_the_repair_are_inserted_from_the_banks(tmp_pat
     """With a model that never makes a statement: each is inserted in its turn, and counted by kind."""
 
     def never(body: Body) -> Answer:
-        asked = read(body)
-        if asked.kind == "turn":
+        request = read(body)
+        if request.kind == "turn":
             return Script(json.dumps({"text": "I really do not want to talk about that."}))
         return only_sessions(dropping)(body)
 
@@ -98,7 +98,7 @@ INVENTED = "My cousin Sarah met Leopold there. It was 4711 steps. See you on Mar
 def test_sentences_with_invented_facts_are_removed_and_logged(tmp_path: Path) -> None:
     """Names, numbers, dates, times and things of other facts are removed; other sentences of the turn remain."""
 
-    def inventing(turns: list[dict[str, str]], _asked: Asked) -> None:
+    def inventing(turns: list[dict[str, str]], _request: Asked) -> None:
         for turn in turns:
             turn["text"] = f"{turn['text']} {INVENTED}"
 
@@ -117,8 +117,8 @@ def test_sentences_with_invented_facts_are_removed_and_logged(tmp_path: Path) ->
 def test_a_turn_whose_statement_has_an_invention_is_requested_again(tmp_path: Path) -> None:
     """The statement is lost with the sentence that is removed, so the turn is repaired."""
 
-    def mixing(turns: list[dict[str, str]], asked: Asked) -> None:
-        for turn, (_, must) in zip(turns, asked.turns, strict=True):
+    def mixing(turns: list[dict[str, str]], request: Asked) -> None:
+        for turn, (_, must) in zip(turns, request.turns, strict=True):
             if must:
                 turn["text"] = " ".join(f"{sentence[:-1]} with my old friend Leopold." for sentence in must)
 
@@ -131,10 +131,10 @@ def test_a_turn_whose_statement_has_an_invention_is_requested_again(tmp_path: Pa
 def test_a_value_is_in_no_other_turn_than_its_statement_s(tmp_path: Path) -> None:
     """Even if the model repeats each statement in every turn of the session."""
 
-    def echoing(turns: list[dict[str, str]], asked: Asked) -> None:
-        said = [sentence for _, must in asked.turns for sentence in must]
+    def echoing(turns: list[dict[str, str]], request: Asked) -> None:
+        sentences = [sentence for _, must in request.turns for sentence in must]
         for turn in turns:
-            turn["text"] = " ".join((turn["text"], *said))
+            turn["text"] = " ".join((turn["text"], *sentences))
 
     made(tmp_path / "w", only_sessions(echoing), CONFIG.model_copy(update={"density": 0.6}))
     turns = {turn["turn_id"]: turn for row in rows(tmp_path / "w" / "corpus_sessions.jsonl") for turn in row["turns"]}
@@ -146,7 +146,7 @@ def test_a_value_is_in_no_other_turn_than_its_statement_s(tmp_path: Path) -> Non
         said_in = {
             key for key, turn in session.items() if f" {number} " in f" {turn['text']} " and item in turn["text"]
         }
-        planned = {one["turn_id"] for one in facts if f"{one['value']['amount']:g}" == number}
+        planned = {row["turn_id"] for row in facts if f"{row['value']['amount']:g}" == number}
         assert said_in <= planned
 
 
@@ -171,17 +171,17 @@ FAULTS: dict[str, tuple[Callable[[str], Script], str]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_malformed_replies_cost_no_statement(fault: str, tmp_path: Path) -> None:
     """Half of the session replies are malformed; the fault is counted, and the data set is complete."""
-    react, counted = FAULTS[fault]
+    react, count_key = FAULTS[fault]
 
     def behave(body: Body) -> Script:
-        asked = read(body)
+        request = read(body)
         good = perfect(body)
-        bad = asked.kind == "session" and len(asked.turns) % 2 == 0
+        bad = request.kind == "session" and len(request.turns) % 2 == 0
         return react(good) if bad else Script(good)
 
     out = tmp_path / "w"
     report = made(out, behave)
-    assert report["replies"][counted] > 0
+    assert report["replies"][count_key] > 0
     assert unsaid(out) == []
     assert total(report, "planned") == said(out)
     assert [str(finding.problem) for finding in validate(out, Profile.FULL).errors] == []
@@ -196,7 +196,7 @@ def test_a_reply_in_a_code_fence_is_accepted(tmp_path: Path) -> None:
 def test_an_overlong_turn_is_requested_again(tmp_path: Path) -> None:
     """With a turn of a thousand words."""
 
-    def rambling(turns: list[dict[str, str]], _asked: Asked) -> None:
+    def rambling(turns: list[dict[str, str]], _request: Asked) -> None:
         turns[0]["text"] = "and so on " * 400
 
     report = made(tmp_path / "w", only_sessions(rambling))
@@ -212,10 +212,10 @@ def test_a_repeated_turn_is_worded_offline(tmp_path: Path) -> None:
     same = "It is what it is, and what it is is nothing that I would want to be, if you ask me."
 
     def parrot(body: Body) -> Script:
-        asked = read(body)
-        if asked.kind == "session":
-            return Script(as_json([{"speaker": speaker, "text": same} for speaker, _ in asked.turns]))
-        return Script(json.dumps({"text": same} if asked.kind == "turn" else {"question": ""}))
+        request = read(body)
+        if request.kind == "session":
+            return Script(as_json([{"speaker": speaker, "text": same} for speaker, _ in request.turns]))
+        return Script(json.dumps({"text": same} if request.kind == "turn" else {"question": ""}))
 
     made(tmp_path / "w", parrot)
     texts = [turn["text"] for row in rows(tmp_path / "w" / "corpus_sessions.jsonl") for turn in row["turns"]]

@@ -58,9 +58,12 @@ class PartlyReal:
 
 def without_statements(body: Body) -> str:
     """A session's reply in which nobody says what they should."""
-    asked = read(body)
+    request = read(body)
     return as_json(
-        [{"speaker": speaker, "text": small_talk(asked.user, place)} for place, (speaker, _) in enumerate(asked.turns)]
+        [
+            {"speaker": speaker, "text": small_talk(request.user, index)}
+            for index, (speaker, _) in enumerate(request.turns)
+        ]
     )
 
 

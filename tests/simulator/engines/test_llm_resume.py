@@ -71,12 +71,13 @@ def test_a_killed_generation_resumes_at_the_last_complete_day(killed: Path) -> N
     first_day = (killed / PARTS / "day_0000.jsonl").read_text()
     with ModelServer(perfect) as server:
         generate_from(server.base_url, killed)
-        asked = requests(server, "session")
-    assert asked
-    assert not any(FIRST_DAY in one.user.split(". ")[0] for one in asked)  # behind it may be a look back
+        session_requests = requests(server, "session")
+    assert session_requests
+    # Behind the first sentence may be a look back.
+    assert not any(FIRST_DAY in request.user.split(". ")[0] for request in session_requests)
     assert (killed / "corpus_sessions.jsonl").read_text().startswith(first_day)
     report = json.loads((killed / "pipeline_report.json").read_text())
-    assert report["engine"]["sessions"]["planned"] == report["counts"]["sessions"] > len(asked)
+    assert report["engine"]["sessions"]["planned"] == report["counts"]["sessions"] > len(session_requests)
     assert [str(finding.problem) for finding in validate(killed, Profile.FULL).errors] == []
 
 
@@ -120,16 +121,16 @@ def test_the_command_makes_a_world_with_a_model(
     out = tmp_path / "w"
     with ModelServer(perfect) as server:
         flags = ("--endpoint", server.base_url, "--model", "m", "--api-key-env", "SCRIPTED_KEY", "--concurrency", "3")
-        code, said, errors = run(monkeypatch, capsys, *LLM, *flags, "--out", str(out))
+        code, output, errors = run(monkeypatch, capsys, *LLM, *flags, "--out", str(out))
         assert server.most_in_flight <= 3
     assert code == 0, errors
-    assert "questions" in said
+    assert "questions" in output
     assert "day 2 of 2" in errors
     assert not any("hush-hush" in path.read_text() for path in out.rglob("*") if path.is_file())
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         ((*LLM,), "--endpoint: missing"),
         ((*LLM, "--endpoint", "ftp://x"), "--endpoint ftp://x"),
@@ -145,7 +146,7 @@ def test_the_command_makes_a_world_with_a_model(
 )
 def test_bad_flags_are_one_line(
     flags: tuple[str, ...],
-    said: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -153,7 +154,7 @@ def test_bad_flags_are_one_line(
     """Exit code 2, the flag named, nothing written."""
     code, _, errors = run(monkeypatch, capsys, *flags, "--out", str(tmp_path / "w"))
     assert code == 2
-    assert said in errors
+    assert message in errors
     assert errors.startswith("error: ")
     assert errors.count("\n") == 1
     assert not (tmp_path / "w").exists()

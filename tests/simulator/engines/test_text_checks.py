@@ -38,16 +38,16 @@ SAID_ON = date(2025, 1, 1)
 def points() -> list[Point]:
     """All statements of a small world."""
     planner = Planner(CONFIG, build_world(CONFIG), catalogue(CONFIG.words))
-    found: list[Point] = []
+    all_points: list[Point] = []
     for day in range(CONFIG.days):
         plan = planner.plan(day)
         planner.commit(plan)
-        stated = {one.statement_id: one for one in (*plan.stated, *plan.mentioned)}
+        statements = {statement.statement_id: statement for statement in (*plan.stated, *plan.mentioned)}
         for session in plan.sessions:
-            found += points_of(CONFIG, session, stated)
+            all_points += points_of(CONFIG, session, statements)
             for ask in asks_of(CONFIG, session):
                 assert ask.said_in(f"Well. {ask.sentence}")
-    return found
+    return all_points
 
 
 def test_said_in_accepts_the_banks_own_sentences(points: list[Point]) -> None:
@@ -124,7 +124,7 @@ ALLOWED = Allowed(["The desk lamp cost me 45 euros.", "Maya", "Wednesday", "At 4
 )
 def test_detector_reports_unplanned_hard_facts(sentence: str, kinds: set[str], detector: Detector) -> None:
     """Numbers, dates, times, names and things of facts; not harmless words that look like them."""
-    assert {found.kind for found in detector.find(sentence, ALLOWED)} == kinds
+    assert {fact.kind for fact in detector.find(sentence, ALLOWED)} == kinds
 
 
 @pytest.mark.parametrize("number", [2, 3, 7, 10, 11, 12, 13, 19, 20, 25, 40, 99, 100, 640, 1000, 2_000_000])
@@ -134,7 +134,7 @@ def test_numbers_in_words_are_numbers(number: int, detector: Detector) -> None:
     spelled |= {19: "nineteen", 20: "twenty", 25: "twenty-five", 40: "forty", 99: "ninety-nine", 100: "a hundred"}
     spelled |= {640: "six hundred and forty", 1000: "a thousand", 2_000_000: "two million"}
     for words in (spelled[number], spelled[number].capitalize(), str(number)):
-        assert [found.kind for found in detector.find(f"{words} of them, no less.", ALLOWED)] == ["number"]
+        assert [fact.kind for fact in detector.find(f"{words} of them, no less.", ALLOWED)] == ["number"]
 
 
 def test_planned_sentences_hold_nothing_unplanned(points: list[Point], detector: Detector) -> None:
@@ -149,16 +149,16 @@ def test_splitting_and_joining_sentences_gives_the_text(parts: list[str]) -> Non
     """No sentence is lost or cut."""
     text = " ".join(parts)
     assert sentences.split(text) == parts
-    put = sentences.insert(text, ("This is new.",))
-    assert [one for one in sentences.split(put) if one != "This is new."] == parts
+    longer_text = sentences.insert(text, ("This is new.",))
+    assert [sentence for sentence in sentences.split(longer_text) if sentence != "This is new."] == parts
 
 
 @given(st.text(max_size=200), st.booleans())
 def test_any_reply_can_be_read(text: str, cut: bool) -> None:
     """Whatever a model sends, reading it ends in turns or in named faults."""
-    read = read_session(text, cut, ("Maya", "Leo"))
-    assert len(read.turns) == 2
-    assert read.usable == 2 or read.faults
+    reply = read_session(text, cut, ("Maya", "Leo"))
+    assert len(reply.turns) == 2
+    assert reply.usable == 2 or reply.faults
     read_text(text, "text")
 
 
@@ -196,10 +196,10 @@ def test_rewordings_that_do_not_hold(text: str, fault: str | None) -> None:
 
 def rewording(body: Body) -> Script:
     """Questions asked in a roundabout way, every third one wrongly."""
-    asked = read(body)
-    if asked.kind != "question":
+    request = read(body)
+    if request.kind != "question":
         return Script(perfect(body))
-    question = asked.user.split("\n\n")[1]
+    question = request.user.split("\n\n")[1]
     if len(question) % 3 == 0:
         return Script(json.dumps({"question": "What was it again?"}))
     return Script(json.dumps({"question": f"Remind me, please, of one thing that slipped away entirely: {question}"}))
@@ -211,8 +211,8 @@ def test_questions_are_reworded_within_the_limits(tmp_path: Path) -> None:
     with ModelServer(rewording) as server, LlmEngine(EndpointConfig(server.base_url, "m")) as engine:
         generate(config, tmp_path / "w", engine=engine)
     counts = json.loads((tmp_path / "w" / "pipeline_report.json").read_text())["engine"]["questions"]
-    kept = sum(counts["kept_as_they_were"].values())
-    assert counts["asked"] == counts["reworded"] + kept == len(requests(server, "question"))
+    kept_count = sum(counts["kept_as_they_were"].values())
+    assert counts["asked"] == counts["reworded"] + kept_count == len(requests(server, "question"))
     assert counts["reworded"] > 0
     rows = [
         json.loads(line)

@@ -53,44 +53,48 @@ def inspect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 def test_overview_names_people_and_facts(world: Path, inspect: Any) -> None:
     """Each of these can be inspected in turn."""
-    code, said, _ = inspect(world)
+    code, output, _ = inspect(world)
     assert code == 0
-    assert "made by: offline" in said
-    agent = said.split("people: ")[1].split(",")[0]
-    fact = said.split("told most often: ")[1].split(" ")[0]
+    assert "made by: offline" in output
+    agent = output.split("people: ")[1].split(",")[0]
+    fact = output.split("told most often: ")[1].split(" ")[0]
     assert inspect(world, "--agent", agent)[0] == 0
     assert inspect(world, "--fact", fact)[0] == 0
 
 
 def test_overview_counts_questions_by_class_of_near_duplicates(world: Path, inspect: Any) -> None:
     """For each family, as the questions' metadata have them."""
-    _, said, _ = inspect(world)
-    shown = {line.split(":")[0].strip(): line.split(": ")[1] for line in said.splitlines() if line.startswith("  ")}
-    counted: dict[str, Counter[int]] = {}
+    _, output, _ = inspect(world)
+    shown_counts = {
+        line.split(":")[0].strip(): line.split(": ")[1] for line in output.splitlines() if line.startswith("  ")
+    }
+    counts_by_family: dict[str, Counter[int]] = {}
     for path in (world / "eval_instances").glob("*.jsonl"):
         for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
             if "interference" in row["metadata"]:
                 near = interference_class(row["metadata"]["interference"])
-                counted.setdefault(path.stem, Counter())[near] += 1
-    counted["all"] = sum(counted.values(), Counter[int]())
-    assert counted["all"].total() > 0
-    assert shown == {family: ", ".join(str(counts[aim]) for aim in AIMS) for family, counts in counted.items()}
+                counts_by_family.setdefault(path.stem, Counter())[near] += 1
+    counts_by_family["all"] = sum(counts_by_family.values(), Counter[int]())
+    assert counts_by_family["all"].total() > 0
+    assert shown_counts == {
+        family: ", ".join(str(counts[aim]) for aim in AIMS) for family, counts in counts_by_family.items()
+    }
 
 
 def test_graph_shows_every_pair_of_a_layer_with_its_weight(world: Path, inspect: Any) -> None:
     """Each edge is listed for both people; pairs of no layer are only counted."""
-    code, said, _ = inspect(world, "--graph")
+    code, output, _ = inspect(world, "--graph")
     assert code == 0
     built = build_world(CONFIG)
     names = {person.agent_id: person.name for person in built.people}
-    blocks = {block.splitlines()[0]: block for block in said.split("\n\n")}
-    for (one, other), edge in built.edges.items():
-        for here, there in ((one, other), (other, one)):
-            shown = f"{names[there]} {edge.weight:.2f}" in blocks[f"{names[here]} ({here})"]
-            assert shown == (edge.layer >= 0)
+    blocks = {block.splitlines()[0]: block for block in output.split("\n\n")}
+    for (source, target), edge in built.edges.items():
+        for here, there in ((source, target), (target, source)):
+            is_shown = f"{names[there]} {edge.weight:.2f}" in blocks[f"{names[here]} ({here})"]
+            assert is_shown == (edge.layer >= 0)
     counts = Counter(edge.layer for edge in built.edges.values())
-    assert f"{counts[0]} close friends" in said
-    assert f"{counts[-1]} of no layer" in said
+    assert f"{counts[0]} close friends" in output
+    assert f"{counts[-1]} of no layer" in output
 
 
 def test_layers_are_recovered_from_the_weights() -> None:
@@ -106,13 +110,13 @@ def test_layers_are_recovered_from_the_weights() -> None:
 def test_drawing_has_all_people_inside_the_picture(world: Path, inspect: Any, tmp_path: Path) -> None:
     """A line per pair of a layer, a name per person, and close people nearer to each other than others."""
     svg, html = tmp_path / "graph.svg", tmp_path / "graph.html"
-    code, said, _ = inspect(world, "--svg", svg, "--html", html)
-    assert (code, said.split()) == (0, [str(svg), str(html)])
+    code, output, _ = inspect(world, "--svg", svg, "--html", html)
+    assert (code, output.split()) == (0, [str(svg), str(html)])
     root = ElementTree.fromstring(svg.read_text())
     space = "{http://www.w3.org/2000/svg}"
     built = build_world(CONFIG)
-    drawn = sum(len(group.findall(f"{space}line")) for group in root.findall(f"{space}g"))
-    assert drawn == sum(edge.layer >= 0 for edge in built.edges.values())
+    line_count = sum(len(group.findall(f"{space}line")) for group in root.findall(f"{space}g"))
+    assert line_count == sum(edge.layer >= 0 for edge in built.edges.values())
     texts = {text.text for text in root.findall(f"{space}text")}
     assert {person.name for person in built.people} <= texts
     for circle in root.findall(f"{space}circle"):
@@ -130,7 +134,7 @@ def test_close_people_are_drawn_near_each_other() -> None:
     spans: dict[int, list[float]] = {}
     for edge in graph.edges:
         spans.setdefault(edge.layer, []).append(float(((places[edge.one] - places[edge.other]) ** 2).sum() ** 0.5))
-    means = {layer: sum(found) / len(found) for layer, found in spans.items()}
+    means = {layer: sum(distances) / len(distances) for layer, distances in spans.items()}
     assert means[0] < means[1] < means[-1]
     assert layout(graph).tolist() == layout(graph).tolist()
 
@@ -138,28 +142,28 @@ def test_close_people_are_drawn_near_each_other() -> None:
 def test_a_day_lists_its_sessions_in_order(world: Path, inspect: Any) -> None:
     """Every session of the agent's day, once, by time, with the statements in it."""
     sessions = rows(world / "corpus_sessions.jsonl")
-    agent = Counter(one for row in sessions for one in row["participants"] if "assistant" not in one).most_common(1)[0][
-        0
-    ]
+    agent = Counter(
+        participant for row in sessions for participant in row["participants"] if "assistant" not in participant
+    ).most_common(1)[0][0]
     for day in range(CONFIG.days):
-        code, said, _ = inspect(world, "--agent", agent, "--day", str(day))
+        code, output, _ = inspect(world, "--agent", agent, "--day", str(day))
         assert code == 0
         own = sorted(
             (row for row in sessions if agent in row["participants"] and int(row["start_time"]) == day),
             key=lambda row: row["start_time"],
         )
-        shown = [
-            line.rsplit("(", 1)[1].rstrip(")") for line in said.splitlines() if line.endswith(")") and "sess_" in line
+        session_ids = [
+            line.rsplit("(", 1)[1].rstrip(")") for line in output.splitlines() if line.endswith(")") and "sess_" in line
         ]
-        assert shown == [row["session_id"] for row in own]
-        stated = {row["fact_id"] for row in rows(world / "facts.jsonl") if row["session_id"] in shown}
-        assert all(fact in said for fact in stated)
+        assert session_ids == [row["session_id"] for row in own]
+        fact_ids = {row["fact_id"] for row in rows(world / "facts.jsonl") if row["session_id"] in session_ids}
+        assert all(fact_id in output for fact_id in fact_ids)
 
 
 def test_a_fact_s_history_is_in_order(world: Path, inspect: Any) -> None:
     """Who told it to whom in which words, who learned it, and every question about it."""
     facts = rows(world / "facts.jsonl")
-    asked = {
+    questions_by_fact = {
         row["metadata"]["fact_id"]: row
         for path in (world / "eval_instances").iterdir()
         for row in rows(path)
@@ -168,20 +172,20 @@ def test_a_fact_s_history_is_in_order(world: Path, inspect: Any) -> None:
     sessions = rows(world / "corpus_sessions.jsonl")
     turns = {turn["turn_id"]: turn for row in sessions for turn in row["turns"]}
     start = {row["session_id"]: row["start_time"] for row in sessions}
-    for fact_id in list(asked)[:10]:
-        code, said, _ = inspect(world, "--fact", fact_id)
+    for fact_id in list(questions_by_fact)[:10]:
+        code, output, _ = inspect(world, "--fact", fact_id)
         assert code == 0
-        told = [row for row in facts if row["fact_id"] in (fact_id, f"{fact_id}_v")]
-        told.sort(key=lambda row: start[row["session_id"]])
-        quotes = [f"    “{turns[row['turn_id']]['text']}”" for row in told]
-        assert [line for line in said.splitlines() if line in quotes] == quotes
-        assert asked[fact_id]["query"].splitlines()[0] in said
-        days = [int(part.split(",")[0]) for part in said.split("\n  day ")[1:]]
+        statements = [row for row in facts if row["fact_id"] in (fact_id, f"{fact_id}_v")]
+        statements.sort(key=lambda row: start[row["session_id"]])
+        quotes = [f"    “{turns[row['turn_id']]['text']}”" for row in statements]
+        assert [line for line in output.splitlines() if line in quotes] == quotes
+        assert questions_by_fact[fact_id]["query"].splitlines()[0] in output
+        days = [int(part.split(",")[0]) for part in output.split("\n  day ")[1:]]
         assert days == sorted(days)
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("--agent", "nobody_here"), "--agent nobody_here: nobody of that id"),
         (("--fact", "fact_none"), "--fact fact_none: not in facts.jsonl"),
@@ -189,11 +193,11 @@ def test_a_fact_s_history_is_in_order(world: Path, inspect: Any) -> None:
         (("--svg", "no/such/folder/x.svg"), "--svg no/such/folder/x.svg: No such file"),
     ],
 )
-def test_unusable_flags_are_one_line(flags: tuple[str, ...], said: str, world: Path, inspect: Any) -> None:
+def test_unusable_flags_are_one_line(flags: tuple[str, ...], message: str, world: Path, inspect: Any) -> None:
     """With exit code 2 and the name of the flag."""
     code, _, errors = inspect(world, *flags)
     assert code == 2
-    assert errors.startswith(f"error: {said}")
+    assert errors.startswith(f"error: {message}")
     assert errors.count("\n") == 1
 
 
@@ -227,9 +231,9 @@ def test_the_overview_counts_the_files_and_names_one_that_is_missing(world: Path
     assert report["counts"]["turns"] == turns
     report["counts"] |= {"sessions": 7, "turns": 7, "instances": 7}
     (copy / "pipeline_report.json").write_text(json.dumps(report))
-    code, said, _ = inspect(copy)
+    code, output, _ = inspect(copy)
     assert code == 0
-    assert f"sessions: {len(corpus)}\nturns: {turns}\n" in said
+    assert f"sessions: {len(corpus)}\nturns: {turns}\n" in output
     (copy / "eval_instances" / "d7_qa.jsonl").unlink()
     code, _, errors = inspect(copy)
     assert (code, errors.count("\n")) == (2, 1)

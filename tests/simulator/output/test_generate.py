@@ -39,8 +39,8 @@ def contents(folder: Path) -> dict[str, str]:
 def test_full_profile_finds_no_error(small_world: Path, tiny_world: Path) -> None:
     """``validate`` with the full profile accepts the small worlds of the tests."""
     for world in (small_world, tiny_world):
-        found = validate(world, Profile.FULL)
-        assert [str(finding.problem) for finding in found.errors] == []
+        report = validate(world, Profile.FULL)
+        assert [str(finding.problem) for finding in report.errors] == []
 
 
 def test_every_family_has_questions(small_world: Path) -> None:
@@ -55,8 +55,8 @@ def test_the_smallest_preset_asks_of_every_family(world_of: WorldOf) -> None:
     worlds = [world_of(preset("tiny", seed)) for seed in range(111, 119)]
     counts = [json.loads((world / "pipeline_report.json").read_text())["instances"] for world in worlds]
     nine = [family.value for family in Family if family is not Family.WITNESS]
-    assert all(sum(found[name] > 0 for found in counts) >= len(counts) - 1 for name in nine)
-    assert sum(found[Family.WITNESS.value] > 0 for found in counts) >= 5
+    assert all(sum(world_counts[name] > 0 for world_counts in counts) >= len(counts) - 1 for name in nine)
+    assert sum(world_counts[Family.WITNESS.value] > 0 for world_counts in counts) >= 5
 
 
 def test_groups_say_when_they_meet(small_world: Path) -> None:
@@ -65,15 +65,15 @@ def test_groups_say_when_they_meet(small_world: Path) -> None:
     epoch = date.fromisoformat(json.loads((small_world / "pipeline_report.json").read_text())["calendar_epoch"])
     assert {group["kind"] for group in groups if group["meets"] is None} == {"family", "team"}
     timed = [(group["location_id"], group["meets"]) for group in groups if group["meets"] is not None]
-    met = [
+    meetings = [
         (slot["location_id"], (epoch + timedelta(days=row["day_index"])).weekday(), slot["start_hour"])
         for row in rows(small_world / "agent_schedules.jsonl")
         for slot in row["slots"]
         if slot["activity"] == "meeting"
     ]
-    assert met
-    for place, weekday, hour in met:
-        there = [meets["hour"] for where, meets in timed if where == place and meets["weekday"] == weekday]
+    assert meetings
+    for location_id, weekday, hour in meetings:
+        there = [meets["hour"] for where, meets in timed if where == location_id and meets["weekday"] == weekday]
         assert any(begins <= hour < begins + 1.5 for begins in there)
 
 
@@ -82,10 +82,10 @@ def test_projection_is_participation_and_visible_events(small_world: Path) -> No
     mapped = json.loads((small_world / "ego_session_map.json").read_text())
     with open_dataset(small_world) as dataset:
         for ego in dataset.egos:
-            seen = [
+            session_ids = [
                 session.session_id for day in range(dataset.day_count) for session in dataset.day_sessions(ego, day)
             ]
-            assert sorted(seen) == sorted(mapped[ego])
+            assert sorted(session_ids) == sorted(mapped[ego])
 
 
 def test_same_bytes_for_one_and_two_workers(small_config: WorldConfig, small_world: Path, tmp_path: Path) -> None:
@@ -109,11 +109,11 @@ def test_same_bytes_after_a_kill_and_a_resume(small_config: WorldConfig, small_w
     assert child.pid is not None
     os.kill(child.pid, signal.SIGKILL)
     child.join()
-    kept = (out / PARTS / "day_0000.jsonl").stat().st_mtime_ns
+    modified_ns = (out / PARTS / "day_0000.jsonl").stat().st_mtime_ns
     assert not (out / "corpus_sessions.jsonl").exists()
     times: list[int] = []
     generate(small_config, out, workers=1, progress=lambda _: times.append(_mtime(out)))
-    assert times[0] == kept
+    assert times[0] == modified_ns
     assert contents(out) == contents(small_world)
 
 
@@ -190,5 +190,5 @@ def test_several_worlds_of_a_seed_differ(tmp_path: Path) -> None:
     """``--worlds`` makes independent ones."""
     for world in (0, 1):
         generate(preset("tiny", 102, world), tmp_path / str(world))
-    one, other = (contents(tmp_path / str(world))["corpus_sessions.jsonl"] for world in (0, 1))
-    assert one != other
+    digest, other_digest = (contents(tmp_path / str(world))["corpus_sessions.jsonl"] for world in (0, 1))
+    assert digest != other_digest

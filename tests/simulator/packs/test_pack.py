@@ -169,23 +169,23 @@ def test_names_and_frames_that_make_a_gold_ambiguous_are_listed_by_line(pack: Pa
 
 def test_names_that_a_second_reader_accepted_are_counted_and_stay_true(pack: Path, run: Run) -> None:
     """Without their line they are to be read again; a line without such a name is a fault."""
-    read = "questions/names-read.txt"
-    accepted = sum(not line.startswith("#") for line in (pack / read).read_text().splitlines())
+    names_file = "questions/names-read.txt"
+    accepted = sum(not line.startswith("#") for line in (pack / names_file).read_text().splitlines())
     assert accepted > 50
     code, out, _ = run("pack", "check", pack)
     assert code == 0
     assert out.endswith(f"another 1: 0 faults, 0 to read, {accepted} read\n")
-    swap(pack, read, "pet_name | parrot | pet parrot", "pet_name | parrot | grey parrot")
+    swap(pack, names_file, "pet_name | parrot | pet parrot", "pet_name | parrot | grey parrot")
     code, out, _ = run("pack", "check", pack)
     assert (code, f"{accepted} read") == (1, out.rstrip().rpartition(", ")[2])
     assert "names-read.txt:8: pet_name | parrot | grey parrot: no other name with more words than its thing\n" in out
     assert "to read: " in out
     assert "items.txt:68: pet_name: 'pet parrot' says more than 'parrot': pet\n" in out
-    swap(pack, read, "used and second-hand are the same; no other camera", "")
+    swap(pack, names_file, "used and second-hand are the same; no other camera", "")
     code, _, err = run("pack", "check", pack)
     assert (code, err.count("\n")) == (2, 1)
     assert "price | the used camera | the second-hand camera: what it was checked against is expected" in err
-    (pack / read).unlink()
+    (pack / names_file).unlink()
     assert run("pack", "check", pack)[1].endswith(f"another 1: 0 faults, {accepted} to read, 0 read\n")
 
 

@@ -53,17 +53,17 @@ def test_all_branches_of_a_choice_are_reached() -> None:
     """Choices and optional parts, nested."""
     bank = Bank()
     sequence = bank.compile("{a|b [c]} $x", "test")
-    said = {phrase(sequence, scope(seed, x="z")) for seed in range(60)}
-    assert said == {"a z", "b z", "b c z"}
+    texts = {phrase(sequence, scope(seed, x="z")) for seed in range(60)}
+    assert texts == {"a z", "b z", "b c z"}
     assert ways(sequence) == 3
 
 
 def test_a_speaker_leans_towards_the_same_branch() -> None:
     """More often than chance would, and not always."""
     sequence = Bank().compile("{a|b|c|d}", "test")
-    said = Counter(phrase(sequence, Scope(Stream(seed), Voice(7), {})) for seed in range(400))
-    most = said.most_common(1)[0][1]
-    assert len(said) == 4
+    text_counts = Counter(phrase(sequence, Scope(Stream(seed), Voice(7), {})) for seed in range(400))
+    most = text_counts.most_common(1)[0][1]
+    assert len(text_counts) == 4
     assert 150 < most < 250
 
 
@@ -102,8 +102,8 @@ def test_every_rule_around_scenes_expands() -> None:
     """Each alternative expands without a missing slot."""
     slots = dict.fromkeys(SLOTS, "xx")
     for number, rule in enumerate(library().frame.rules.values()):
-        for place, alternative in enumerate(rule.alternatives):
-            spoken = phrase(alternative, Scope(Stream(number, place), Voice(3), slots))
+        for index, alternative in enumerate(rule.alternatives):
+            spoken = phrase(alternative, Scope(Stream(number, index), Voice(3), slots))
             assert not set(spoken) & set("{}[]|<>$@^"), (rule.name, spoken)
 
 
@@ -121,14 +121,14 @@ def test_no_choice_offers_a_verb_in_both_numbers() -> None:
     verbs = {verb for text in texts.values() for verb in re.findall(r"\^([a-z]+)", text)}
     both = _NUMBERS | {(third(verb), verb) for verb in verbs}
     assert len(verbs) > 100
-    found = []
+    faults = []
     for name, text in texts.items():
         for number, line in enumerate(text.splitlines(), 1):
             for match in _CHOICE.finditer(line):
                 branches = [branch.strip(" *,") for branch in match.group(1).split("|")]
-                if any((one, other) in both for one in branches for other in branches):
-                    found.append(f"{name}:{number}: {match.group()}")
-    assert found == []
+                if any((first, second) in both for first in branches for second in branches):
+                    faults.append(f"{name}:{number}: {match.group()}")
+    assert faults == []
 
 
 def test_verbs_of_the_banks_double_their_last_letter() -> None:
@@ -144,15 +144,15 @@ def test_verbs_of_the_banks_double_their_last_letter() -> None:
 def test_day_words_can_be_read_as_their_day() -> None:
     """For days up to five weeks ago."""
     today = date(2025, 1, 3)
-    told = {back: day_words(today, today - timedelta(days=back)) for back in range(35)}
-    assert [told[back] for back in (0, 1, 3, 7, 10, 21)] == [
+    day_wordings = {back: day_words(today, today - timedelta(days=back)) for back in range(35)}
+    assert [day_wordings[back] for back in (0, 1, 3, 7, 10, 21)] == [
         "today", "yesterday", "on Tuesday", "a week ago to the day", "ten days ago", "three weeks ago to the day",
     ]  # fmt: skip
-    assert all(today - timedelta(days=back) in dates_in(words, today) for back, words in told.items())
+    assert all(today - timedelta(days=back) in dates_in(words, today) for back, words in day_wordings.items())
 
 
 def test_clock_times_may_be_a_range() -> None:
     """``low..high step n`` of times steps in minutes."""
     kind = ValueKind.parse("time", "", "07:50..08:10 step 10", "here")
-    drawn = {kind.draw(Stream("times", number), date(2025, 1, 1)).text for number in range(60)}
-    assert drawn == {"7:50 am", "8:00 am", "8:10 am"}
+    texts = {kind.draw(Stream("times", number), date(2025, 1, 1)).text for number in range(60)}
+    assert texts == {"7:50 am", "8:00 am", "8:10 am"}

@@ -33,13 +33,13 @@ def _plain(sequence: tuple[Node, ...]) -> list[object]:
 
 def check_split(tuning: Bank, held_out: Bank, whole: Bank) -> None:
     for name in whole.rules:
-        one, other, both = lines(tuning, name), lines(held_out, name), lines(whole, name)
-        if len(both) < SPLIT_FROM:
-            assert one == other == both
+        tuning_lines, held_out_lines, all_lines = lines(tuning, name), lines(held_out, name), lines(whole, name)
+        if len(all_lines) < SPLIT_FROM:
+            assert tuning_lines == held_out_lines == all_lines
         else:
-            assert not set(one) & set(other) or len(set(both)) < len(both), name
-            assert sorted(one + other) == sorted(both)
-            assert abs(len(one) - len(other)) <= 1
+            assert not set(tuning_lines) & set(held_out_lines) or len(set(all_lines)) < len(all_lines), name
+            assert sorted(tuning_lines + held_out_lines) == sorted(all_lines)
+            assert abs(len(tuning_lines) - len(held_out_lines)) <= 1
 
 
 def test_halves_share_no_sentence() -> None:
@@ -68,7 +68,7 @@ def test_lines_added_at_the_end_move_no_other(tmp_path: Path) -> None:
         bank = Bank()
         bank.read(path)
         bank.link("held-out")
-        return {phrase(one, Scope(Stream(0), Voice(), {})) for one in bank.rules["rule"].alternatives}
+        return {phrase(line, Scope(Stream(0), Voice(), {})) for line in bank.rules["rule"].alternatives}
 
     assert half(6) < half(9)
 
@@ -113,8 +113,8 @@ def test_everything_that_scenes_can_say_expands() -> None:
         values = {name: draw(stream) for name, draw in scene.values.items()}
         values |= dict.fromkeys(scene.people, "Derek")
         for line in _lines_of(scene):
-            said = phrase(line, Scope(stream, Voice(5), {"kin": "my sister", "you": "Maya", **values}))
-            assert not set(said) & set("{}[]|<>$@^_*"), (key, said)
+            text = phrase(line, Scope(stream, Voice(5), {"kin": "my sister", "you": "Maya", **values}))
+            assert not set(text) & set("{}[]|<>$@^_*"), (key, text)
 
 
 def test_specifics_of_scenes_come_from_their_values() -> None:
@@ -122,8 +122,8 @@ def test_specifics_of_scenes_come_from_their_values() -> None:
     spelled = re.compile(r"\d|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|\b(?:January|February|October|December)\b")
     for key, scene in library().scenes.items():
         for line in _lines_of(scene):
-            found = [text for text in _literals(line) if spelled.search(text)]
-            assert found == [], key
+            literals = [text for text in _literals(line) if spelled.search(text)]
+            assert literals == [], key
 
 
 def _literals(sequence: Sequence_) -> Iterator[str]:
@@ -136,10 +136,10 @@ def _literals(sequence: Sequence_) -> Iterator[str]:
 def test_no_scene_says_an_item_of_a_detail_with_a_weekday_put_in() -> None:
     """A detail about "Sunday mornings" is distinctive only if no scene comes to speak of "$day mornings"."""
     texts = [path.read_text(encoding="utf-8") for path in scene_files()]
-    items = [item for one in catalogue().attributes.values() for item in one.items]
-    held = [item for item in items if any(weekday in item for weekday in WEEKDAYS)]
-    assert held
-    for item in held:
+    items = [item for attribute in catalogue().attributes.values() for item in attribute.items]
+    weekday_items = [item for item in items if any(weekday in item for weekday in WEEKDAYS)]
+    assert weekday_items
+    for item in weekday_items:
         blank = next(item.replace(weekday, "$day") for weekday in WEEKDAYS if weekday in item)
         assert not [text for text in texts if blank in text], item
 
@@ -205,10 +205,10 @@ def test_no_relative_of_the_teller_has_a_namesake_in_the_scene() -> None:
     """Who tells of an uncle's jumper is not also helped by "my uncle"."""
     for key, kin in library().kin.items():
         scene = library().scenes[key]
-        tells = " ".join(text for beat in scene.beats for one in beat.tell for text in _literals(one.words))
+        tells = " ".join(text for beat in scene.beats for sentence in beat.tell for text in _literals(sentence.words))
         assert kin
-        for one in kin:
-            noun = next(iter(_literals(one))).split()[-1]
+        for relative in kin:
+            noun = next(iter(_literals(relative))).split()[-1]
             assert not re.search(rf"\b{noun}\b", tells), (key, noun)
 
 

@@ -79,11 +79,11 @@ def test_what_was_told_on_another_day_is_unsaid(references: References) -> None:
 @pytest.mark.parametrize("name", ["details", "sensitive", "community", "happenings"])
 def test_a_kind_of_fact_without_a_reaction_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its file and section."""
-    read = module._toml
+    toml_reader = module._toml
 
-    def without(facts: Path, asked: str) -> dict[str, dict[str, object]]:
-        rows = read(facts, asked)
-        if asked == name:
+    def without(facts: Path, file_name: str) -> dict[str, dict[str, object]]:
+        rows = toml_reader(facts, file_name)
+        if file_name == name:
             next(row for row in rows.values() if "react" in row).pop("react")
         return rows
 
@@ -102,11 +102,11 @@ def test_reactions_hold_for_whoever_a_fact_is_about() -> None:
 
 def test_a_kind_of_fact_without_a_question_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new kind of detail needs its section in the file of questions too."""
-    read = module._toml
+    toml_reader = module._toml
 
-    def with_another(facts: Path, asked: str) -> dict[str, dict[str, object]]:
-        rows = read(facts, asked)
-        return {**rows, "shoe_size": rows["doctor"]} if asked == "details" else rows
+    def with_another(facts: Path, file_name: str) -> dict[str, dict[str, object]]:
+        rows = toml_reader(facts, file_name)
+        return {**rows, "shoe_size": rows["doctor"]} if file_name == "details" else rows
 
     monkeypatch.setattr(module, "_toml", with_another)
     with pytest.raises(MasimError, match=r"facts/invites\.toml: invite\.shoe_size is missing"):
@@ -121,9 +121,13 @@ def test_neither_the_question_for_a_fact_nor_what_is_added_or_answered_tells_its
     assert len(rules) > 160
     for name, rule in rules.items():
         slots = set().union(*map(bank.slots_of, rule.alternatives))
-        named = {"more": {"item", "subject", "a"}, "heard": {"item", "subject", "group"}, "noted": {"item", "group"}}
-        named |= {"why": set(), "invite": {"item", "subject", "source"}}
-        assert slots <= named.get(name.split(".")[0], {"item", "subject"}), name
+        allowed_slots = {
+            "more": {"item", "subject", "a"},
+            "heard": {"item", "subject", "group"},
+            "noted": {"item", "group"},
+        }
+        allowed_slots |= {"why": set(), "invite": {"item", "subject", "source"}}
+        assert slots <= allowed_slots.get(name.split(".")[0], {"item", "subject"}), name
         texts = [text for line in rule.alternatives for text in wordings(line)]
         assert not [text for text in texts if re.search(r"\d", text)]
         if name.startswith("more."):
@@ -150,10 +154,10 @@ def test_what_makes_a_person_think_of_a_fact_names_neither_thing_nor_value() -> 
 @pytest.mark.parametrize("rule", ["more.shoe_size", "why.shoe_size", "why.friends", "why.fate"])
 def test_a_line_for_a_kind_of_fact_that_there_is_not_is_named(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would never be said: occasions are those of a tie or a new fact."""
-    read = Bank.read
+    read_method = Bank.read
 
     def with_another(bank: Bank, path: Path) -> None:
-        read(bank, path)
+        read_method(bank, path)
         if path.name == "more.bank":
             bank.add(rule, "I have had these for years.", "more.bank:1")
 

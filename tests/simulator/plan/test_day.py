@@ -35,7 +35,7 @@ def test_impressions_change_only_at_commit_and_name_their_sessions(seed: int) ->
     """An impression is of a person who was met, lists sessions with that person, and has a warmth from -2 to 2."""
     config = WorldConfig(agents=8, days=3, density=0.5, seed=seed)
     planner = Planner(config, build_world(config), catalogue())
-    met: dict[tuple[str, str], set[str]] = {}
+    sessions_of_pair: dict[tuple[str, str], set[str]] = {}
     for day in range(3):
         before = {person: dict(known) for person, known in planner.impressions.of.items()}
         plan = planner.plan(day)
@@ -45,12 +45,12 @@ def test_impressions_change_only_at_commit_and_name_their_sessions(seed: int) ->
             people = [speaker.agent_id for speaker in session.speakers if not speaker.assistant]
             for agent in people:
                 for other in people:
-                    met.setdefault((agent, other), set()).add(session.session_id)
+                    sessions_of_pair.setdefault((agent, other), set()).add(session.session_id)
     assert planner.impressions.of
     for person, known in planner.impressions.of.items():
-        for other, seen in known.items():
-            assert set(seen.session_ids) <= met[person, other]
-            assert -2 <= seen.warmth <= 2
+        for other, impression in known.items():
+            assert set(impression.session_ids) <= sessions_of_pair[person, other]
+            assert -2 <= impression.warmth <= 2
 
 
 @given(seeds)
@@ -80,14 +80,14 @@ def test_people_in_a_session_are_awake_in_one_session_and_within_opening_hours(s
     """No person is in two sessions of a quarter hour; a session with a place is face to face."""
     planner, plans = simulate(seed)
     for plan in plans:
-        seen: set[tuple[str, int]] = set()
+        busy_slots: set[tuple[str, int]] = set()
         for session in plan.sessions:
             slot = int((session.start - plan.day) * 96 + 1e-9)
             people = [speaker.agent_id for speaker in session.speakers if not speaker.assistant]
             for person in people:
                 assert plan.schedules[person].awake(slot)
-                assert (person, slot) not in seen
-                seen.add((person, slot))
+                assert (person, slot) not in busy_slots
+                busy_slots.add((person, slot))
             if session.place_id is not None:
                 place = planner.world.places[session.place_id]
                 assert place.opens <= slot / 4 < place.closes
@@ -99,19 +99,19 @@ def test_people_in_a_session_are_awake_in_one_session_and_within_opening_hours(s
 def test_speakers_heard_other_people_s_facts_on_an_earlier_day(seed: int) -> None:
     """Every statement has a path of provenance back to the fact's subject."""
     _, plans = simulate(seed)
-    heard: dict[str, dict[str, int]] = {}
+    hearing_days: dict[str, dict[str, int]] = {}
     for plan in plans:
-        for stated in plan.stated:
-            if stated.fact.kind is FactKind.COMMUNITY:
+        for statement in plan.stated:
+            if statement.fact.kind is FactKind.COMMUNITY:
                 continue  # facts of homes, workplaces and groups are known without having been heard
-            if stated.speaker != stated.fact.subject:
-                known = heard.get(stated.speaker, {}).get(stated.fact.fact_id)
-                assert known is not None, stated
+            if statement.speaker != statement.fact.subject:
+                known = hearing_days.get(statement.speaker, {}).get(statement.fact.fact_id)
+                assert known is not None, statement
                 assert known < plan.day
-        for stated in plan.stated:
-            for person in stated.people:
-                if person != stated.speaker:
-                    heard.setdefault(person, {}).setdefault(stated.fact.fact_id, plan.day)
+        for statement in plan.stated:
+            for person in statement.people:
+                if person != statement.speaker:
+                    hearing_days.setdefault(person, {}).setdefault(statement.fact.fact_id, plan.day)
 
 
 @given(seeds)
@@ -148,9 +148,9 @@ def test_no_subject_tells_a_fact_to_a_listener_on_two_days(seed: int) -> None:
     _, plans = simulate(seed, agents=6, days=3)
     told_pairs: set[tuple[str, str]] = set()
     for plan in plans:
-        for stated in plan.stated:
-            if stated.role is Role.TELL:
-                pairs = {(stated.fact.fact_id, person) for person in stated.people if person != stated.speaker}
+        for statement in plan.stated:
+            if statement.role is Role.TELL:
+                pairs = {(statement.fact.fact_id, person) for person in statement.people if person != statement.speaker}
                 assert not pairs & told_pairs
                 told_pairs |= pairs
 
@@ -163,28 +163,36 @@ def test_only_versions_change_a_value_and_all_of_a_detail_to_the_same_one(seed: 
     The fact's subject is not in the session in which another person states a version.
     """
     planner, _ = simulate(seed, agents=8, days=6, density=0.8)
-    said = planner.knowledge.said
-    for stated in said:
-        assert (stated.value.text != stated.fact.value.text) == (stated.role is Role.VERSION)
+    statements = planner.knowledge.said
+    for statement in statements:
+        assert (statement.value.text != statement.fact.value.text) == (statement.role is Role.VERSION)
     values: dict[str, set[str]] = {}
     sides: dict[str, tuple[set[str], list[str]]] = {}
-    for stated in (one for one in said if one.role is Role.VERSION):
-        assert stated.fact.subject not in stated.people
-        values.setdefault(stated.fact.fact_id, set()).add(stated.value.text)
-        tellers, contradicted = sides.setdefault(stated.fact.fact_id, (set(), []))
-        tellers.add(stated.speaker)
-        [listener] = set(stated.people) - {stated.speaker}
+    for version in (candidate for candidate in statements if candidate.role is Role.VERSION):
+        assert version.fact.subject not in version.people
+        values.setdefault(version.fact.fact_id, set()).add(version.value.text)
+        tellers, contradicted = sides.setdefault(version.fact.fact_id, (set(), []))
+        tellers.add(version.speaker)
+        [listener] = set(version.people) - {version.speaker}
         contradicted.append(listener)
-        before = [one for one in said if one.fact.fact_id == stated.fact.fact_id and one.day < stated.day]
-        assert {listener, stated.speaker} <= {person for one in before for person in one.people}
+        before = [
+            candidate
+            for candidate in statements
+            if candidate.fact.fact_id == version.fact.fact_id and candidate.day < version.day
+        ]
+        assert {listener, version.speaker} <= {
+            person for earlier_statement in before for person in earlier_statement.people
+        }
     assert all(len(texts) == 1 for texts in values.values())
-    assert all(len(set(heard)) == len(heard) and not tellers & set(heard) for tellers, heard in sides.values())
+    assert all(
+        len(set(listeners)) == len(listeners) and not tellers & set(listeners) for tellers, listeners in sides.values()
+    )
 
 
 def test_what_two_people_agree_on_may_be_contradicted_to_several() -> None:
     """A small world has few details that two people both heard."""
     planner, _ = simulate(5, agents=8, days=6, density=0.8)
-    versions = Counter(one.fact.fact_id for one in planner.knowledge.said if one.role is Role.VERSION)
+    versions = Counter(statement.fact.fact_id for statement in planner.knowledge.said if statement.role is Role.VERSION)
     assert max(versions.values()) > 1
 
 
@@ -202,10 +210,10 @@ def test_a_fate_is_stated_on_a_later_day_than_its_find(small_world: object) -> N
     planner, _ = simulate(11, agents=8, days=6, density=0.8)
     first_day: dict[str, int] = {}
     fates = 0
-    for stated in planner.knowledge.said:
-        if stated.role is Role.FATE:
+    for statement in planner.knowledge.said:
+        if statement.role is Role.FATE:
             fates += 1
-            assert first_day[stated.fact.fact_id] < stated.day
-        elif stated.fact.attribute == "find":
-            first_day.setdefault(stated.fact.fact_id, stated.day)
+            assert first_day[statement.fact.fact_id] < statement.day
+        elif statement.fact.attribute == "find":
+            first_day.setdefault(statement.fact.fact_id, statement.day)
     assert fates > 5

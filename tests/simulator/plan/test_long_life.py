@@ -43,15 +43,17 @@ def test_presets_up_to_l_have_pace_1_and_year_has_less() -> None:
 def test_dates_of_details_are_in_the_future_and_read_unambiguously(days: list[DayPlan]) -> None:
     """Month and day without a year, read on the day of the statement, give the planned date."""
     dated = [
-        (stated, LONG.calendar_epoch + timedelta(days=plan.day))
+        (statement, LONG.calendar_epoch + timedelta(days=plan.day))
         for plan in days
-        for stated in plan.stated
-        if isinstance(stated.value.value, DateValue)
+        for statement in plan.stated
+        if isinstance(statement.value.value, DateValue)
     ]
-    months = {stated.value.value.date[:7] for stated, _ in dated if isinstance(stated.value.value, DateValue)}
+    months = {statement.value.value.date[:7] for statement, _ in dated if isinstance(statement.value.value, DateValue)}
     assert len(months) > LONG.days // 30
-    for stated, today in dated:
-        assert isinstance(stated.value.value, DateValue)
-        assert {read.isoformat() for read in explicit_dates_in(stated.value.text, today)} == {stated.value.value.date}
-        if stated.fact.kind is FactKind.DETAIL:
-            assert stated.value.value.date >= today.isoformat()
+    for statement, today in dated:
+        assert isinstance(statement.value.value, DateValue)
+        assert {date.isoformat() for date in explicit_dates_in(statement.value.text, today)} == {
+            statement.value.value.date
+        }
+        if statement.fact.kind is FactKind.DETAIL:
+            assert statement.value.value.date >= today.isoformat()

@@ -48,12 +48,19 @@ def talks(planned: tuple[World, list[DayPlan]]) -> list[SessionPlan]:
 
 def _facts(plans: list[DayPlan]) -> dict[str, StatedFact]:
     """Return the facts of all statements and mentions, by statement and session."""
-    return {f"{one.session_id} {one.statement_id}": one for plan in plans for one in (*plan.stated, *plan.mentioned)}
+    return {
+        f"{stated_fact.session_id} {stated_fact.statement_id}": stated_fact
+        for plan in plans
+        for stated_fact in (*plan.stated, *plan.mentioned)
+    }
 
 
 def _news(talk: SessionPlan) -> list[Statement]:
     """Return the statements of the thread for news, in order."""
-    return sorted((one for one in talk.statements if talk.in_news(one.turn)), key=lambda one: one.turn)
+    return sorted(
+        (statement for statement in talk.statements if talk.in_news(statement.turn)),
+        key=lambda statement: statement.turn,
+    )
 
 
 def test_about_half_of_the_talks_tell_two_stories_by_two_tellers(talks: list[SessionPlan]) -> None:
@@ -76,11 +83,11 @@ def test_news_comes_after_the_story_or_is_one_fact_that_is_asked_for_at_once(tal
         counts[len(news)] += 1
         if first.topic == NEWS:
             at_once += 1
-            assert [(one.turn, one.invite is Invite.NONE) for one in news] == [(1, False)]
+            assert [(statement.turn, statement.invite is Invite.NONE) for statement in news] == [(1, False)]
             assert second.scene
         else:
             assert second.topic == NEWS
-            assert all(first.turns <= one.turn < talk.turn_count - 1 for one in news)
+            assert all(first.turns <= statement.turn < talk.turn_count - 1 for statement in news)
     assert 0.2 < at_once / counts.total() < 0.4  # half of those that have one fact, which are two thirds
     assert set(counts) == set(FACTS_PER_TALK)
     assert min(counts.values()) > 0.2 * counts.total()
@@ -90,27 +97,27 @@ def test_who_answers_a_beat_of_a_story_may_add_one_fact_that_the_teller_takes_up
     """At most once in a talk, between two people and if the news has fewer than two facts; it has no more lines."""
     added_to, possible, after_story, turns = 0, 0, 0, Counter[int]()
     for talk in talks:
-        added = [one for one in talk.statements if not talk.in_news(one.turn)]
+        asides = [statement for statement in talk.statements if not talk.in_news(statement.turn)]
         fits = len(talk.speakers) == 2 and len(_news(talk)) < 2
         possible += fits
-        added_to += bool(added)
-        assert len(added) <= fits
+        added_to += bool(asides)
+        assert len(asides) <= fits
         first = 0
         for thread, following in zip(talk.threads, (*talk.threads[1:], None), strict=True):
-            for one in added if thread.scene else []:
-                if not first <= one.turn < first + thread.turns:
+            for aside in asides if thread.scene else []:
+                if not first <= aside.turn < first + thread.turns:
                     continue
-                turns[one.turn] += 1
-                assert talk.speaker_index(one.turn) != thread.narrator
-                assert first < one.turn
-                if one.turn == first + thread.turns - 1:
+                turns[aside.turn] += 1
+                assert talk.speaker_index(aside.turn) != thread.narrator
+                assert first < aside.turn
+                if aside.turn == first + thread.turns - 1:
                     after_story += 1
                     assert following is not None
                     assert following.scene
-                    assert talk.speaker_index(one.turn + 1) == thread.narrator
-                assert one.invite is Invite.NONE
-                assert not one.later
-                assert one.opinion is None
+                    assert talk.speaker_index(aside.turn + 1) == thread.narrator
+                assert aside.invite is Invite.NONE
+                assert not aside.later
+                assert aside.opinion is None
             first += thread.turns
     assert 0.75 * ASIDES < added_to / possible < 0.99
     assert after_story > 10
@@ -119,7 +126,7 @@ def test_who_answers_a_beat_of_a_story_may_add_one_fact_that_the_teller_takes_up
 
 
 def test_about_half_of_the_facts_in_talks_are_only_mentioned(talks: list[SessionPlan]) -> None:
-    facts = [one.statement_id.startswith("stmt") for talk in talks for one in talk.statements]
+    facts = [statement.statement_id.startswith("stmt") for talk in talks for statement in talk.statements]
     assert 0.35 < sum(facts) / len(facts) < 0.55
 
 
@@ -130,12 +137,12 @@ def test_between_two_facts_of_the_news_the_first_is_taken_up_and_its_teller_says
     pairs = later = 0
     for talk in talks:
         news = _news(talk)
-        turns = [one.turn for one in news]
+        turns = [statement.turn for statement in news]
         assert all(turn + len(talk.speakers) < other for turn, other in pairwise(turns))
         assert not turns or turns[-1] + len(talk.speakers) < talk.turn_count
         pairs += len(turns) > 1
-        later += sum(bool(one.later) for one in news)
-        assert all(not set(one.later) & set(one.more) for one in talk.statements)
+        later += sum(bool(statement.later) for statement in news)
+        assert all(not set(statement.later) & set(statement.more) for statement in talk.statements)
     assert pairs > 30
     assert later > 0.8 * sum(len(_news(talk)) for talk in talks)
 
@@ -144,21 +151,21 @@ def test_only_things_that_the_asker_heard_of_are_asked_for_by_name(
     planned: tuple[World, list[DayPlan]], talks: list[SessionPlan]
 ) -> None:
     """Other news is asked for openly, or its speaker brings it up."""
-    heard: dict[tuple[str, str], int] = {}
+    hearing_days: dict[tuple[str, str], int] = {}
     by_key = _facts(planned[1])
     invites: Counter[Invite] = Counter()
     for talk in talks:
         for statement in talk.statements:
-            stated = by_key[f"{talk.session_id} {statement.statement_id}"]
+            stated_fact = by_key[f"{talk.session_id} {statement.statement_id}"]
             invites[statement.invite] += talk.in_news(statement.turn)
             if statement.invite is Invite.THING:
                 asker = talk.speakers[talk.speaker_index(statement.turn - 1)].agent_id
-                fact = stated.fact.supersedes or stated.fact.fact_id
-                assert heard[asker, fact] < talk.day
+                fact = stated_fact.fact.supersedes or stated_fact.fact.fact_id
+                assert hearing_days[asker, fact] < talk.day
         for statement in talk.statements:
-            stated = by_key[f"{talk.session_id} {statement.statement_id}"]
-            for person in stated.people:
-                heard.setdefault((person, stated.fact.fact_id), talk.day)
+            stated_fact = by_key[f"{talk.session_id} {statement.statement_id}"]
+            for person in stated_fact.people:
+                hearing_days.setdefault((person, stated_fact.fact.fact_id), talk.day)
     assert invites[Invite.THING] > 5
     assert min(invites[Invite.OPEN], invites[Invite.NONE]) > 0.2 * invites.total()
 
@@ -170,9 +177,14 @@ def test_no_person_is_told_of_a_group_of_theirs(
     count = 0
     for world, plans in (planned, small):
         members = {group.name: set(group.members) for group in world.groups}
-        told = [one for plan in plans for one in plan.stated if one.fact.attribute in kinds]
-        assert all(not members[one.fact.item] & (set(one.people) - {one.speaker}) for one in told)
-        count += len(told)
+        group_facts = [
+            stated_fact for plan in plans for stated_fact in plan.stated if stated_fact.fact.attribute in kinds
+        ]
+        assert all(
+            not members[stated_fact.fact.item] & (set(stated_fact.people) - {stated_fact.speaker})
+            for stated_fact in group_facts
+        )
+        count += len(group_facts)
     assert count > 5
 
 
@@ -180,33 +192,38 @@ def test_news_is_mostly_of_the_themes_of_the_story(
     planned: tuple[World, list[DayPlan]], talks: list[SessionPlan]
 ) -> None:
     """More often than by chance: than that of another talk. What a story's listener adds always goes with it."""
-    listed, by_key = catalogue(), _facts(planned[1])
-    themed = [talk for talk in talks if talk.statements and talk.topic in listed.themes_of_topics]
+    fact_catalogue, by_key = catalogue(), _facts(planned[1])
+    themed = [talk for talk in talks if talk.statements and talk.topic in fact_catalogue.themes_of_topics]
     kinds = [
-        [by_key[f"{talk.session_id} {one.statement_id}"] for one in _news(talk) if one.statement_id[:4] == "stmt"]
+        [
+            by_key[f"{talk.session_id} {statement.statement_id}"]
+            for statement in _news(talk)
+            if statement.statement_id[:4] == "stmt"
+        ]
         for talk in themed
     ]
     pairs = [
-        (talk.topic, [one for one in facts if one.role is Role.TELL]) for talk, facts in zip(themed, kinds, strict=True)
+        (talk.topic, [stated_fact for stated_fact in facts if stated_fact.role is Role.TELL])
+        for talk, facts in zip(themed, kinds, strict=True)
     ]
     topics = [topic for topic, _ in pairs]
 
     def fitting(shift: int) -> float:
         fits = [
-            one.fact.theme_kind in listed.themes_of_topics[topics[(number + shift) % len(topics)]]
+            stated_fact.fact.theme_kind in fact_catalogue.themes_of_topics[topics[(number + shift) % len(topics)]]
             for number, (_, facts) in enumerate(pairs)
-            for one in facts
+            for stated_fact in facts
         ]
         return sum(fits) / len(fits)
 
     for talk in talks:
         first = 0
         for thread in talk.threads:
-            for one in talk.statements:
-                if thread.scene and first <= one.turn < first + thread.turns:
-                    kind = by_key[f"{talk.session_id} {one.statement_id}"].fact.theme_kind
-                    assert kind in listed.themes_of_topics.get(thread.topic, {kind})
-                    assert kind not in listed.attributes or not listed.attributes[kind].sensitive
+            for statement in talk.statements:
+                if thread.scene and first <= statement.turn < first + thread.turns:
+                    kind = by_key[f"{talk.session_id} {statement.statement_id}"].fact.theme_kind
+                    assert kind in fact_catalogue.themes_of_topics.get(thread.topic, {kind})
+                    assert kind not in fact_catalogue.attributes or not fact_catalogue.attributes[kind].sensitive
             first += thread.turns
     assert fitting(0) > 0.6
     assert fitting(0) > fitting(7) + 0.15
@@ -230,30 +247,30 @@ def test_where_more_talks_do_not_suffice_more_of_their_facts_are_planned() -> No
 
 
 def test_people_state_a_detail_to_several_on_one_day(small: tuple[World, list[DayPlan]]) -> None:
-    told = Counter(
-        (plan.day, one.fact.fact_id)
+    tellings = Counter(
+        (plan.day, stated_fact.fact.fact_id)
         for plan in small[1]
-        for one in plan.stated
-        if one.role is Role.TELL and one.fact.kind is FactKind.DETAIL and len(one.people) > 1
+        for stated_fact in plan.stated
+        if stated_fact.role is Role.TELL and stated_fact.fact.kind is FactKind.DETAIL and len(stated_fact.people) > 1
     )
-    assert sum(count > 1 for (day, _), count in told.items() if day == 0) > 5
+    assert sum(count > 1 for (day, _), count in tellings.items() if day == 0) > 5
 
 
 def test_no_code_address_or_account_number_answers_what_is_new(
     planned: tuple[World, list[DayPlan]], small: tuple[World, list[DayPlan]]
 ) -> None:
     """They come up in the same talks, when their owner begins with them."""
-    asked: Counter[Invite] = Counter()
+    invites: Counter[Invite] = Counter()
     for _, plans in (planned, small):
         by_key = _facts(plans)
         for plan in plans:
-            for session in (one for one in plan.sessions if not one.kind.with_assistant):
-                for statement in session.statements:
-                    fact = by_key[f"{session.session_id} {statement.statement_id}"].fact
+            for talk in (session for session in plan.sessions if not session.kind.with_assistant):
+                for statement in talk.statements:
+                    fact = by_key[f"{talk.session_id} {statement.statement_id}"].fact
                     if fact.sensitive in ("credentials", "home_address", "payment_number"):
-                        asked[statement.invite] += 1
-    assert set(asked) == {Invite.NONE}
-    assert asked[Invite.NONE] > 10
+                        invites[statement.invite] += 1
+    assert set(invites) == {Invite.NONE}
+    assert invites[Invite.NONE] > 10
 
 
 def test_topics_with_themes_are_topics_of_the_public_pack() -> None:
@@ -263,7 +280,7 @@ def test_topics_with_themes_are_topics_of_the_public_pack() -> None:
 def test_no_two_facts_of_a_talk_are_of_one_kind(planned: tuple[World, list[DayPlan]], talks: list[SessionPlan]) -> None:
     by_key, pairs = _facts(planned[1]), 0
     for talk in talks:
-        kinds = [by_key[f"{talk.session_id} {one.statement_id}"].fact.theme_kind for one in talk.statements]
+        kinds = [by_key[f"{talk.session_id} {statement.statement_id}"].fact.theme_kind for statement in talk.statements]
         assert len(kinds) == len(set(kinds))
         pairs += len(kinds) > 1
     assert pairs > 30
@@ -273,14 +290,14 @@ def test_wishes_are_withdrawn_or_contradicted_to_who_heard_them_on_an_earlier_da
     small: tuple[World, list[DayPlan]],
 ) -> None:
     """About as often as _AIMS says, though most talks keep to the themes of their story."""
-    heard: dict[tuple[str, str], int] = {}
+    hearing_days: dict[tuple[str, str], int] = {}
     second = 0
     for plan in small[1]:
-        for one in plan.stated:
-            listeners = [person for person in one.people if person != one.speaker]
-            if "." in one.wish.form:
+        for stated_fact in plan.stated:
+            listeners = [person for person in stated_fact.people if person != stated_fact.speaker]
+            if "." in stated_fact.wish.form:
                 second += 1
-                assert all(heard[listener, one.fact.fact_id] < plan.day for listener in listeners)
+                assert all(hearing_days[listener, stated_fact.fact.fact_id] < plan.day for listener in listeners)
             for listener in listeners:
-                heard.setdefault((listener, one.fact.fact_id), plan.day)
+                hearing_days.setdefault((listener, stated_fact.fact.fact_id), plan.day)
     assert second > 20

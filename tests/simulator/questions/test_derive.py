@@ -63,9 +63,9 @@ def test_lags_spread_over_all_buckets_that_a_world_has_room_for() -> None:
     assert min(counts.values()) > 60
 
 
-@pytest.mark.parametrize(("heard", "aim"), [(0, 0), (1, 1), (2, 1), (3, 4), (8, 4), (9, 16), (40, 16)])
-def test_interference_falls_in_the_class_that_it_is_nearest_to(heard: int, aim: int) -> None:
-    assert interference_class(heard) == aim
+@pytest.mark.parametrize(("near_duplicates", "aim"), [(0, 0), (1, 1), (2, 1), (3, 4), (8, 4), (9, 16), (40, 16)])
+def test_interference_falls_in_the_class_that_it_is_nearest_to(near_duplicates: int, aim: int) -> None:
+    assert interference_class(near_duplicates) == aim
 
 
 def test_questions_about_details_cover_the_classes_of_near_duplicates(world: Path) -> None:
@@ -107,9 +107,9 @@ def test_interference_counts_near_duplicates_in_the_ego_s_sessions(world: Path) 
     for row in asked(world, Family.QA):
         own, fact = set(mapped[row["ego_agent_id"]]), by_id[row["metadata"]["fact_id"]]
         near = [
-            one for one in facts
-            if one["session_id"] in own and one["attribute"] == fact["attribute"]
-            and one["fact_id"].removesuffix("_v") != fact["fact_id"]
+            candidate for candidate in facts
+            if candidate["session_id"] in own and candidate["attribute"] == fact["attribute"]
+            and candidate["fact_id"].removesuffix("_v") != fact["fact_id"]
         ]  # fmt: skip
         assert row["metadata"]["interference"] == len(near)
 

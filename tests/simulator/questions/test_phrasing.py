@@ -74,7 +74,7 @@ def test_invalid_shares_are_refused(shares: str) -> None:
 def test_a_question_names_its_thing_as_its_wording_says(worlds: list[Path]) -> None:
     """Questions about details have the item itself, one of its other names, or its description."""
     bank = question_bank()
-    seen = Counter[str]()
+    wording_counts = Counter[str]()
     for world in worlds:
         facts = {row["fact_id"]: row for row in rows(world / "facts.jsonl")}
         for row in instances(world):
@@ -87,16 +87,16 @@ def test_a_question_names_its_thing_as_its_wording_says(worlds: list[Path]) -> N
             fitting = bank.items[attribute, item].by(wording, item)
             words = normal(stem(row))
             assert any(phrase_occurs(name.removeprefix("the "), words) for name in fitting), (wording, row["query"])
-            seen[wording] += 1
-    assert set(seen) == set(WORDINGS)
+            wording_counts[wording] += 1
+    assert set(wording_counts) == set(WORDINGS)
 
 
 def test_validate_reports_no_error_and_no_repeated_evidence(worlds: list[Path]) -> None:
     """That is, no warning ``query-repeats-evidence``."""
     for world in worlds:
-        found = validate(world, Profile.FULL)
-        assert [str(finding.problem) for finding in found.errors] == []
-        assert [finding for finding in found.warnings if finding.check == "query-repeats-evidence"] == []
+        validation = validate(world, Profile.FULL)
+        assert [str(finding.problem) for finding in validation.errors] == []
+        assert [finding for finding in validation.warnings if finding.check == "query-repeats-evidence"] == []
 
 
 def test_people_are_named_unambiguously(worlds: list[Path]) -> None:
@@ -132,18 +132,18 @@ def test_questions_are_put_in_many_ways(small_world: Path) -> None:
     starts: dict[str, set[str]] = {}
     for row in instances(small_world):
         starts.setdefault(row["dimension"], set()).add(" ".join(row["query"].split()[:2]))
-    for family, found in starts.items():
-        assert len(found) >= 3, family
+    for family, first_words in starts.items():
+        assert len(first_words) >= 3, family
 
 
 def test_a_description_is_in_other_words() -> None:
     """It lacks a content word of the item, happening or source that it describes."""
     bank = question_bank()
     pairs = [(item, called) for (_, item), called in bank.items.items()]
-    pairs += [(base(one), called) for one, called in bank.happenings.items()]
-    for one, called in (*pairs, *bank.sources.items()):
-        content = set(tokens_of(one)) - function_words()
-        assert not content <= set(tokens_of(base(called.description))), (one, called.description)
+    pairs += [(base(happening), called) for happening, called in bank.happenings.items()]
+    for thing, called in (*pairs, *bank.sources.items()):
+        content = set(tokens_of(thing)) - function_words()
+        assert not content <= set(tokens_of(base(called.description))), (thing, called.description)
 
 
 def test_no_other_name_or_description_contains_another_item() -> None:

@@ -56,7 +56,7 @@ def test_turns_take_up_words_of_the_turn_before(small_world: Path) -> None:
     sessions = content(texts(small_world))
     everything = [turn for session in sessions for turn in session]
     rng = random.Random(1)
-    shared = [bool(one & other) for session in sessions for one, other in pairwise(session)]
+    shared = [bool(turn & next_turn) for session in sessions for turn, next_turn in pairwise(session)]
     by_chance = [bool(rng.choice(everything) & rng.choice(everything)) for _ in shared]
     assert sum(shared) / len(shared) > LOCOMO_TAKEN_UP
     assert sum(shared) / len(shared) > 2 * sum(by_chance) / len(by_chance)
@@ -69,23 +69,23 @@ def test_the_next_speaker_names_a_find_s_source_and_not_the_find(small_world: Pa
         for row in map(json.loads, (small_world / "corpus_sessions.jsonl").read_text(encoding="utf-8").splitlines())
         for number, turn in enumerate(row["turns"])
     }
-    taken = named = count = 0
+    source_mentions = find_mentions = count = 0
     facts = [json.loads(line) for line in (small_world / "facts.jsonl").read_text(encoding="utf-8").splitlines()]
     own = {(fact["turn_id"], fact["value"].get("text")) for fact in facts}
     for fact in facts:
         if fact["role"] != "tell" or not fact["attribute"].startswith("find"):
             continue
-        session, place = fact["turn_id"].rsplit("_t", 1)
-        after = f"{session}_t{int(place) + 1:02d}"
+        session, turn_number = fact["turn_id"].rsplit("_t", 1)
+        after = f"{session}_t{int(turn_number) + 1:02d}"
         following = turns.get(after)
         if following is None or (after, fact["value"]["text"]) in own:  # the next one has found such a thing, too
             continue
         count += 1
-        taken += fact["attribute"].removeprefix("find: the ") in following
-        named += fact["value"]["text"] in following
+        source_mentions += fact["attribute"].removeprefix("find: the ") in following
+        find_mentions += fact["value"]["text"] in following
     assert count > 20
-    assert named == 0
-    assert taken > 0.6 * count
+    assert find_mentions == 0
+    assert source_mentions > 0.6 * count
 
 
 Spoken = list[tuple[SessionPlan, tuple[SpokenTurn, ...]]]
@@ -123,17 +123,21 @@ def test_sessions_about_an_event_open_with_it(spoken: tuple[World, Spoken]) -> N
         assert len(clause & _content_of(turns[0].text)) >= 0.5 * len(clause)
         nouns.add(plan.event.clauses[0].split("*")[1])
     assert len(nouns) > 5
-    taken = 0
+    repeats = 0
     for plan, turns in events:
         assert plan.event is not None
         key = plan.event.clauses[turns[1].speaker].split("*")[1]
-        taken += bool(_content_of(key) & _content_of(turns[1].text))
-    assert taken > 0.9 * len(events)
-    told = {frozenset(_content_of(plan.event.told)) for plan, _ in events if plan.event}
+        repeats += bool(_content_of(key) & _content_of(turns[1].text))
+    assert repeats > 0.9 * len(events)
+    event_contents = {frozenset(_content_of(plan.event.told)) for plan, _ in events if plan.event}
     for plan, turns in sessions:
         if plan.event is None:
             assert plan.kind is not Kind.EVENT
-            assert not [one for one in told if len(one) > 3 and one <= _content_of(turns[0].text)]
+            assert not [
+                event_words
+                for event_words in event_contents
+                if len(event_words) > 3 and event_words <= _content_of(turns[0].text)
+            ]
 
 
 def test_style_and_traits_show_in_length_and_questions(spoken: tuple[World, Spoken]) -> None:
@@ -150,12 +154,12 @@ def test_style_and_traits_show_in_length_and_questions(spoken: tuple[World, Spok
     by_pace = sorted(world.people, key=lambda person: person.pace)
     by_asking = sorted(world.people, key=lambda person: person.asking)
 
-    def mean(people: Sequence[str], found: Mapping[str, Sequence[float]]) -> float:
-        values = [value for one in people for value in found[one]]
+    def mean(people: Sequence[str], measures: Mapping[str, Sequence[float]]) -> float:
+        values = [value for agent_id in people for value in measures[agent_id]]
         return sum(values) / len(values)
 
-    brief, long = ([one.agent_id for one in part] for part in (by_pace[:5], by_pace[-5:]))
-    few, many = ([one.agent_id for one in part] for part in (by_asking[:5], by_asking[-5:]))
+    brief, long = ([person.agent_id for person in part] for part in (by_pace[:5], by_pace[-5:]))
+    few, many = ([person.agent_id for person in part] for part in (by_asking[:5], by_asking[-5:]))
     assert mean(long, lengths) > 1.04 * mean(brief, lengths)
     assert mean(many, asks) > 1.15 * mean(few, asks)
 
@@ -163,16 +167,18 @@ def test_style_and_traits_show_in_length_and_questions(spoken: tuple[World, Spok
 def test_pace_fillers_and_asking_depend_on_style_and_traits() -> None:
     """Over many people, each style has its own means."""
     people = build_world(WorldConfig(agents=400, days=2, seed=1)).people
-    by_style = {style: [one for one in people if one.style == style] for style in {one.style for one in people}}
+    by_style = {
+        style: [person for person in people if person.style == style] for style in {person.style for person in people}
+    }
 
     def mean(style: str, what: str) -> float:
-        values: list[float] = [getattr(one, what) for one in by_style[style]]
+        values: list[float] = [getattr(person, what) for person in by_style[style]]
         return sum(values) / len(values)
 
     assert mean("dry and brief", "pace") + 0.2 < mean("chatty", "pace")
     assert mean("blunt", "fillers") + 0.15 < mean("dreamy", "fillers")
     assert mean("gentle, with many questions", "asking") > 1.3 * mean("blunt", "asking")
-    assert 0.97 < sum(one.pace for one in people) / len(people) < 1.03
+    assert 0.97 < sum(person.pace for person in people) / len(people) < 1.03
 
 
 def test_openings_show_the_relation_of_the_speakers(spoken: tuple[World, Spoken]) -> None:
@@ -180,15 +186,15 @@ def test_openings_show_the_relation_of_the_speakers(spoken: tuple[World, Spoken]
     rules = library().frame.rules
     ties = ("family", "friend", "colleague", "acquaintance")
     own = {tie: [branch for line in rules[f"open.{tie}"].alternatives for branch in _texts(line)] for tie in ties}
-    shown: dict[str, list[bool]] = {}
+    opening_flags: dict[str, list[bool]] = {}
     for plan, turns in spoken[1]:
         if plan.kind.with_assistant or not plan.relation:
             continue
-        shown.setdefault(plan.relation, []).append(any(text in turns[0].text for text in own[plan.relation]))
+        opening_flags.setdefault(plan.relation, []).append(any(text in turns[0].text for text in own[plan.relation]))
         others = [text for tie in ties if tie != plan.relation for text in own[tie]]
         assert not any(text in turns[0].text for text in others)
-    assert len(shown) >= 2
-    assert all(any(found) and not all(found) for found in shown.values())
+    assert len(opening_flags) >= 2
+    assert all(any(flags) and not all(flags) for flags in opening_flags.values())
 
 
 def _texts(line: Sequence_) -> list[str]:
@@ -198,24 +204,24 @@ def _texts(line: Sequence_) -> list[str]:
 
 def test_a_talk_tells_one_half_of_a_scene(spoken: tuple[World, Spoken]) -> None:
     """The second half only to listeners who heard the first on an earlier day, and neither half twice."""
-    heard: dict[tuple[str, str, str], int] = {}
+    heard_beats: dict[tuple[str, str, str], int] = {}
     day_of: dict[tuple[str, str, str], int] = {}
     second = 0
     for plan, turns in spoken[1]:
         people = [speaker.agent_id for speaker in plan.speakers]
-        for thread, places, narrator in _threads(plan):
-            told = sum(turns[place].speaker == narrator for place in places)
-            assert 1 <= told <= TALK_BEATS
+        for thread, positions, narrator in _threads(plan):
+            teller_turns = sum(turns[position].speaker == narrator for position in positions)
+            assert 1 <= teller_turns <= TALK_BEATS
             assert thread.first_beat in (0, TALK_BEATS)
             for listener in people:
                 if listener == people[narrator]:
                     continue
                 key = (people[narrator], listener, thread.scene)
                 if thread.first_beat and plan.kind is not Kind.REFLECTION:
-                    assert heard[key] == TALK_BEATS
+                    assert heard_beats[key] == TALK_BEATS
                     assert day_of[key] < plan.day
                     second += 1
-                heard[key] = max(heard.get(key, 0), thread.first_beat + TALK_BEATS)
+                heard_beats[key] = max(heard_beats.get(key, 0), thread.first_beat + TALK_BEATS)
                 day_of[key] = plan.day
     assert second > 20
 
@@ -226,7 +232,7 @@ def scenes_with_one_amount() -> set[str]:
     for path in scene_files():
         rows = tomllib.loads(path.read_text(encoding="utf-8")) if path.suffix == ".toml" else {}
         for name, scene in rows.items():
-            amounts = [key for key, drawn in scene.get("values", {}).items() if str(drawn).startswith("euros")]
+            amounts = [key for key, spec in scene.get("values", {}).items() if str(spec).startswith("euros")]
             first = " ".join(scene["beats"][0]["tell"]) if "beats" in scene else ""
             if sum(bool(re.search(rf"\${key}\b", first)) for key in amounts) == 1:
                 scenes.add(f"{path.stem}.{name}")
@@ -272,26 +278,34 @@ def test_an_assistant_does_not_claim_a_private_life(spoken: tuple[World, Spoken]
 
 def _threads(plan: SessionPlan) -> list[tuple[Thread, range, int]]:
     """Return the threads of a session that tell a scene, as (thread, its turns, index of the teller)."""
-    found, first = [], 0
+    threads, first = [], 0
     for thread in plan.threads:
         if thread.scene:
-            found.append((thread, range(first, first + thread.turns), thread.narrator))
+            threads.append((thread, range(first, first + thread.turns), thread.narrator))
         first += thread.turns
-    return found
+    return threads
 
 
 def _reaction(plan: SessionPlan, statement: Statement, assistant: bool) -> set[str]:
     """Return the beginnings of turns that may react to a statement."""
     form, attribute, person = statement.frame.split(".")
-    found, frame = catalogue(), library().frame.rules
-    kind = "tie" if attribute in ("friends", "not_friends") else kind_of(statement, found)
+    fact_catalogue, frame = catalogue(), library().frame.rules
+    kind = "tie" if attribute in ("friends", "not_friends") else kind_of(statement, fact_catalogue)
     if assistant:
-        own = frame[f"pa.react.{kind}"] if attribute not in found.topics else found.bank.rules[f"noted.{kind}"]
+        own = (
+            frame[f"pa.react.{kind}"]
+            if attribute not in fact_catalogue.topics
+            else fact_catalogue.bank.rules[f"noted.{kind}"]
+        )
         rule = frame["pa.react.told"] if person == "told" else own
     elif form == "change":
         rule = frame["react.change"]
     else:
-        rule = frame[f"react.{kind}"] if attribute not in found.topics else found.bank.rules[f"heard.{kind}.{person}"]
+        rule = (
+            frame[f"react.{kind}"]
+            if attribute not in fact_catalogue.topics
+            else fact_catalogue.bank.rules[f"heard.{kind}.{person}"]
+        )
     slots = dict(statement.slots)
     return {finish(tidy(Template(text).safe_substitute(slots))) for text in wordings_of(rule)}
 
@@ -311,13 +325,13 @@ def test_the_next_turn_reacts_to_every_fact(spoken: tuple[World, Spoken]) -> Non
 
 def test_no_reaction_holds_a_value_or_a_number() -> None:
     """Neither what the facts of a kind may be, nor a number or a day."""
-    found = catalogue()
-    rules = {name: rule for name, rule in found.bank.rules.items() if name.startswith(("heard.", "noted."))}
+    fact_catalogue = catalogue()
+    rules = {name: rule for name, rule in fact_catalogue.bank.rules.items() if name.startswith(("heard.", "noted."))}
     rules |= {name: rule for name, rule in library().frame.rules.items() if ".react." in f".{name}."}
     assert len(rules) > 80
     a_day = date(2025, 1, 1)
     for name, rule in rules.items():
-        kind = found.attributes.get(name.split(".")[1])
+        kind = fact_catalogue.attributes.get(name.split(".")[1])
         values = kind.kind.choices if kind is not None and kind.kind.type in ("name", "place", "term") else ()
         for text in wordings_of(rule):
             assert not numbers_in(text), (name, text)
@@ -408,10 +422,10 @@ def test_a_fact_that_is_added_to_a_story_is_taken_up_before_the_story_goes_on(sp
                 continue
             count += 1
             text = turns[statement.turn + 1].text
-            place = next(text.index(way) for way in ways_back if way in text)
-            assert place > 10
+            position = next(text.index(way) for way in ways_back if way in text)
+            assert position > 10
             next_beat = not any(first == statement.turn + 1 for first in _first_turns(plan))
-            assert len(text) - place > (100 if next_beat else 40)
+            assert len(text) - position > (100 if next_beat else 40)
     assert count > 100
 
 
@@ -440,15 +454,15 @@ def test_answers_use_only_values_that_the_teller_said_in_the_talk(spoken: tuple[
     """Each name of a scene in an answer occurs in an earlier turn of the talk."""
     count = 0
     for plan, turns in spoken[1]:
-        for thread, places, narrator in _threads(plan):
+        for thread, positions, narrator in _threads(plan):
             names = {name for _, name in thread.names}
-            for place in places:
-                if turns[place].speaker == narrator:
+            for position in positions:
+                if turns[position].speaker == narrator:
                     continue
-                heard = " ".join(turn.text for turn in turns[:place])
-                taken = names & set(re.findall(r"\w+", turns[place].text))
-                assert taken <= set(re.findall(r"\w+", heard)), turns[place].text
-                count += len(taken)
+                earlier_text = " ".join(turn.text for turn in turns[:position])
+                answer_names = names & set(re.findall(r"\w+", turns[position].text))
+                assert answer_names <= set(re.findall(r"\w+", earlier_text)), turns[position].text
+                count += len(answer_names)
     assert count > 50
 
 
@@ -458,63 +472,73 @@ def test_a_third_person_speaks_after_the_teller_has_begun(spoken: tuple[World, S
     for plan, turns in spoken[1]:
         if len(plan.speakers) < 3:
             continue
-        for thread, places, narrator in _threads(plan):
+        for thread, positions, narrator in _threads(plan):
             lines = [text for line in library().scenes[thread.scene].lines["also"] for text in _texts(line)]
-            begun = next(place for place in places if turns[place].speaker == narrator)
+            first_position = next(position for position in positions if turns[position].speaker == narrator)
             for line in lines:
-                said = [place for place in places if line in turns[place].text]
-                assert len(said) <= 1
-                assert all(place > begun for place in said)
-                count += len(said)
+                occurrences = [position for position in positions if line in turns[position].text]
+                assert len(occurrences) <= 1
+                assert all(position > first_position for position in occurrences)
+                count += len(occurrences)
     assert count > 20
 
 
 def test_lines_around_a_fact_are_new_to_all_present(spoken: tuple[World, Spoken]) -> None:
     """Within two days a person hears no added line twice; no opinion of a kind of fact is ever repeated."""
     bank = catalogue().bank
-    met: dict[tuple[str, str, str], int] = {}
+    hearing_days: dict[tuple[str, str, str], int] = {}
     lines = views = 0
     for plan, turns in spoken[1]:
         people = [speaker.agent_id for speaker in plan.speakers if not speaker.assistant]
         for statement in sorted(plan.statements, key=lambda statement: statement.turn):
-            added = [(more_rule(statement, catalogue()), str(number)) for number in (*statement.more, *statement.later)]
-            lines += len(added)
+            added_lines = [
+                (more_rule(statement, catalogue()), str(number)) for number in (*statement.more, *statement.later)
+            ]
+            lines += len(added_lines)
             rule = opinion_rule(statement, catalogue())
             if statement.opinion is not None:
                 assert rule is not None
                 view = wordings_of(bank.rules[rule])[statement.opinion]
                 assert finish(view) in turns[statement.turn + 1].text
-                added += [(rule, sentence) for sentence in sentences_of(view)]
+                added_lines += [(rule, sentence) for sentence in sentences_of(view)]
                 views += 1
-            new = {(person, *line) for person in people for line in added}
-            assert not [line for line in new & set(met) if line[1].startswith("react.") or plan.day - met[line] < 2]
-            met.update(dict.fromkeys(new, plan.day))
+            new = {(person, *line) for person in people for line in added_lines}
+            assert not [
+                line
+                for line in new & set(hearing_days)
+                if line[1].startswith("react.") or plan.day - hearing_days[line] < 2
+            ]
+            hearing_days.update(dict.fromkeys(new, plan.day))
     assert lines > 500
     assert views > 170
 
 
 def test_a_scene_is_told_to_the_next_listener_in_other_words(spoken: tuple[World, Spoken]) -> None:
     """Most sentences with a choice of words differ from those to the last listener."""
-    told: dict[tuple[str, str, int], list[set[str]]] = {}
+    tellings: dict[tuple[str, str, int], list[set[str]]] = {}
     for plan, turns in spoken[1]:
         for thread, positions, narrator in _threads(plan):
             key = (plan.speakers[narrator].agent_id, thread.scene, thread.first_beat)
             text = " ".join(turns[position].text for position in positions if turns[position].speaker == narrator)
-            told.setdefault(key, []).append(set(sentences_of(text)))
-    shared = [len(one & other) / len(one) for texts in told.values() for one, other in pairwise(texts)]
+            tellings.setdefault(key, []).append(set(sentences_of(text)))
+    shared = [
+        len(sentences & next_sentences) / len(sentences)
+        for sentence_sets in tellings.values()
+        for sentences, next_sentences in pairwise(sentence_sets)
+    ]
     assert len(shared) > 10
     assert sum(shared) / len(shared) < 0.2
 
 
 def test_people_meet_all_halves_of_scenes_about_equally_often(spoken: tuple[World, Spoken]) -> None:
     """No person meets one half of a scene far more often than another."""
-    met: Counter[tuple[str, str, int]] = Counter()
+    encounters: Counter[tuple[str, str, int]] = Counter()
     for plan, _ in spoken[1]:
         for thread, _, _ in _threads(plan):
-            met.update(
+            encounters.update(
                 (speaker.agent_id, thread.scene, thread.first_beat)
                 for speaker in plan.speakers
                 if not speaker.assistant
             )
-    assert sum(met.values()) > 500
-    assert sum(count > 1 for count in met.values()) < 0.05 * len(met)
+    assert sum(encounters.values()) > 500
+    assert sum(count > 1 for count in encounters.values()) < 0.05 * len(encounters)

@@ -20,8 +20,8 @@ def test_every_pair_has_one_edge_and_layers_nest(seed: int, count: int) -> None:
     ids = tuple(f"a{n:02d}" for n in range(count))
     edges = build_graph(ids, Stream(seed))
     assert len(edges) == count * (count - 1) // 2
-    for (one, other), edge in edges.items():
-        assert one < other
+    for (first_id, second_id), edge in edges.items():
+        assert first_id < second_id
         assert 0 < edge.weight <= 1.2
         assert -1 <= edge.layer < len(LAYERS)
 
