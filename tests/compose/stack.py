@@ -98,7 +98,10 @@ def compose_programs() -> list[list[str]]:
 
 
 def docker(*arguments: str) -> str:
-    return subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=60, check=True).stdout
+    """Run docker and return what it printed. AssertionError with its error text if it fails."""
+    result = subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, f"docker {' '.join(arguments)}: exit {result.returncode}: {result.stderr}"
+    return result.stdout
 
 
 def succeed(done: subprocess.CompletedProcess[str]) -> None:
