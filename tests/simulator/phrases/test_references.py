@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from memarena_masim.phrases.library import library
 from memarena_masim.phrases.references import Heard, References, stems
 from memarena_masim.phrases.scenes import read_topic
 from memarena_masim.plan import events
+from memarena_masim.toml_text import parsed
 
 SCENE = """
 [topic]
@@ -175,7 +175,7 @@ def test_a_line_for_a_kind_of_fact_that_there_is_not_is_named(rule: str, monkeyp
 )
 def test_events_are_of_groups_that_there_are(groups: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind of group has events, and no event names another kind."""
-    load = tomllib.loads
+    load = parsed
 
     def changed(text: str) -> dict[str, dict[str, dict[str, object]]]:
         sections = load(text)
@@ -184,6 +184,6 @@ def test_events_are_of_groups_that_there_are(groups: list[str], message: str, mo
             "community": {name: {**row, "groups": groups} for name, row in sections["community"].items()},
         }
 
-    monkeypatch.setattr(tomllib, "loads", changed)
+    monkeypatch.setattr(events, "parsed", changed)
     with pytest.raises(MasimError, match=message):
         events.event_kinds.__wrapped__(PUBLIC_PACK)
