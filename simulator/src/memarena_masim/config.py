@@ -32,7 +32,7 @@ ASIDES = 0.8
 _MOST_FACTS = 2
 """Maximum number of facts in a talk, except in small worlds."""
 _MOST_ASIDES, _MOST_ASIDES_IF_SMALL = 1, 2
-"""Maximum number of asides in a talk; the second in a world of fewer than WEIGHTY_AGENT_DAYS."""
+"""Maximum number of asides in a talk, and in a world of fewer than WEIGHTY_AGENT_DAYS."""
 PLANNED = 0.5
 """Chance that a fact in a talk between people is a planned statement: others are only mentioned."""
 _MOST_PLANNED = 0.85

@@ -307,8 +307,8 @@ class Turn:
         occasion = "" if leads_up else self._occasion(statement)
         opening = occasion or text
         if self._invited is not statement and not leads_up:
-            told = statement.frame_parts.person == "told"
-            link = self._framed("link.told" if told else lead if statement.is_new else "link.again")
+            own_link = lead if statement.is_new else "link.again"
+            link = self._framed("link.told" if statement.frame_parts.person == "told" else own_link)
             opening = f"{link.rstrip(',:')}: {occasion}" if occasion else f"{link} {_LEAD_IN.sub('', text)}"
         self.say(opening)
         if occasion:

@@ -25,7 +25,7 @@ _HIDDEN = "(hidden)"
 _WEIGHTS = (".gguf", ".safetensors", ".bin", ".pt", ".pth", ".onnx")
 _MOST_WORDS, _MOST_CHARACTERS = 200, 500
 _LISTINGS, _LISTING_PAUSE_S = 4, 0.05
-"""Maximum listings, with a pause before each other one: connections and processes are listed one after the other, so
+"""Maximum number of listings, and the pause between two: connections and processes are listed one after the other, so
 a connection of a process that starts or ends meanwhile has no owner in one listing."""
 _CLOSING = frozenset(
     {psutil.CONN_FIN_WAIT1, psutil.CONN_FIN_WAIT2, psutil.CONN_TIME_WAIT, psutil.CONN_CLOSING, psutil.CONN_LAST_ACK}
