@@ -19,6 +19,8 @@ from memarena.cli.main import main
 from memarena.log.records import NamespaceOpened, Problem, QuestionAsked
 from memarena.log.store import LogError, LogReader, read_records
 
+from tests.support.psutil_processes import has_ended
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tests" / "data" / "example"
 FAULTY = ROOT / "tests" / "execution" / "faulty_backend.py"
@@ -135,7 +137,7 @@ def survivors(family: Sequence[psutil.Process], timeout_s: float = 20.0) -> list
     """Return the processes that are still running after ``timeout_s``."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
-        running = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+        running = [process for process in family if not has_ended(process)]
         if not running:
             return []
         time.sleep(0.05)

@@ -13,6 +13,8 @@ import pytest
 from memarena.log.records import IngestDone, Problem
 from memarena.log.store import read_records
 
+from tests.support.psutil_processes import command_lines_below
+
 from .harnessing import answers, asked, times_answered
 from .striking import ASKS_MODELS, Striker, once_each, play, scores_of
 
@@ -43,8 +45,7 @@ class ProcessStriker(Striker):
 
     def process(self) -> psutil.Process:
         """Return the backend's own process, the child of the process that guards it."""
-        for process in psutil.Process().children(recursive=True):
-            words = process.cmdline()
+        for process, words in command_lines_below(psutil.Process()):
             if self.module in words and not {"memarena.processes", "memarena.confinement"} & set(words):
                 return process
         raise AssertionError(f"no process of {self.module}")

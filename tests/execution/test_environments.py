@@ -21,6 +21,8 @@ from memarena.execution.errors import RunError
 from memarena.execution.planning.parsing import parse_config
 from memarena.execution.planning.preflight import make_environments
 
+from tests.support.psutil_processes import has_ended
+
 from .environment_doubles import Given, given_double, interpreter
 
 PATIENCE_S = 90.0
@@ -86,12 +88,6 @@ def once_asleep(process: subprocess.Popen[str]) -> psutil.Process:
         time.sleep(0.02)
     (pip,) = asleep
     return pip
-
-
-def has_ended(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    return True
 
 
 def wait_until(true: Callable[[], bool]) -> None:

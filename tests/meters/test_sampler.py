@@ -18,6 +18,8 @@ from memarena.meters.sampler import sample_until_stopped
 from memarena.meters.samples import Samples, SamplesWriter, Series, read_samples
 from memarena.meters.sampling import Sampling
 
+from tests.support.psutil_processes import command_lines_below
+
 WATT = Channel("gpu_power", "W")
 
 
@@ -151,12 +153,11 @@ def test_a_sampler_that_is_killed_keeps_all_but_its_last_line(tmp_path: Path) ->
         deadline = time.monotonic() + 20
         while len(power(read_samples(path)).times_ns) < 20 and time.monotonic() < deadline:
             time.sleep(0.01)
-        (child,) = [
-            process for process in psutil.Process(sampling._process.pid).children() if path.name in process.cmdline()
-        ]
+        below = command_lines_below(psutil.Process(sampling._process.pid))
+        (child,) = [process for process, words in below if path.name in words]
         samples_before = len(power(read_samples(path)).times_ns)
         child.send_signal(signal.SIGKILL)
-        child.wait(10) if child.is_running() else None
+        psutil.wait_procs([child], timeout=10)
         killed = sampling.stop()
     assert killed.ended_ns is None
     ticks = [line.tick for line in killed.lines["constant gpu_power"]]

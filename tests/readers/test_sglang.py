@@ -28,6 +28,7 @@ from memarena.readers.types import RunningReader, flush_cache
 from memarena.scoring.run_facts import gather
 
 from tests.support.gpu_servers import install
+from tests.support.psutil_processes import command_lines_below, has_ended
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 DIGEST = "sha256:" + "a" * 64
@@ -89,10 +90,14 @@ def test_the_two_result_classes_differ_only_in_the_cache() -> None:
     assert not {"--enable-deterministic-inference"} & set(cold)
 
 
+def _servers() -> list[psutil.Process]:
+    return [each for each, words in command_lines_below(psutil.Process()) if "launch_server" in " ".join(words)]
+
+
 def test_a_server_with_other_settings_is_refused_and_stopped(start: Start) -> None:
     with pytest.raises(ReaderError, match="runs with max_running_requests 8, asked for was 1"):
         start(told={"max_running_requests": 8})
-    assert not [p for p in psutil.Process().children(recursive=True) if "launch_server" in " ".join(p.cmdline())]
+    assert not _servers()
 
 
 def test_settings_that_a_version_does_not_report_are_noted(start: Start) -> None:
@@ -190,14 +195,14 @@ def test_a_container_ends_when_the_reader_is_stopped(
         program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{docker.parent}{os.pathsep}{os.environ['PATH']}")
     reader = start_sglang(SglangSettings("qwen", image=f"x@{DIGEST}"), work_dir=tmp_path, timeout_s=30)
-    servers = [p for p in psutil.Process().children(recursive=True) if "launch_server" in " ".join(p.cmdline())]
+    servers = _servers()
     assert servers
     assert reader.ref.details["image"] == f"x@{DIGEST}"
     reader.stop()
     deadline = time.monotonic() + 60
-    while any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in servers) and time.monotonic() < deadline:
+    while not all(has_ended(server) for server in servers) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in servers)
+    assert all(has_ended(server) for server in servers)
 
 
 # ------------------------------------------------------------------ in a run
