@@ -56,12 +56,12 @@ def allowed() -> bool:
 
 
 @contextlib.contextmanager
-def witness(address: str, request: str, answered: str) -> Iterator[Witness]:
+def witness(address: str, request: str, reply: str) -> Iterator[Witness]:
     """Capture the packets of ``address`` (HOST:PORT) inside the block."""
     port = address.rpartition(":")[2]
     with tempfile.TemporaryDirectory() as folder:
         result = Witness(Path(folder) / "seen")
-        process = subprocess.Popen([sys.executable, __file__, port, request, answered, str(result._path)])
+        process = subprocess.Popen([sys.executable, __file__, port, request, reply, str(result._path)])
         try:
             while not result._path.exists() and process.poll() is None:
                 time.sleep(0.01)
@@ -80,7 +80,7 @@ def _socket() -> socket.socket:
     return tap
 
 
-def _watch(port: int, request: bytes, answered: bytes, path: Path) -> None:
+def _watch(port: int, request: bytes, reply: bytes, path: Path) -> None:
     """Write the time of each request and reply on ``port`` to ``path``, until this process is ended."""
     with _socket() as tap:
         path.with_suffix(".new").write_text(_READY)
@@ -93,7 +93,7 @@ def _watch(port: int, request: bytes, answered: bytes, path: Path) -> None:
                 tcp = _ETHERNET + (packet[14] & 15) * 4
                 sender, receiver = struct.unpack_from("!HH", packet, tcp)
                 event = "asked" if receiver == port and request in packet else ""
-                event = "answered" if sender == port and answered in packet else event
+                event = "answered" if sender == port and reply in packet else event
                 if event:
                     seconds, nanoseconds = struct.unpack("qq", extra[0][2][:16])
                     out.write(f"{event} {seconds * 10**9 + nanoseconds}\n")

@@ -140,8 +140,8 @@ def _timed_first_tokens(delay_ms: float, n: int) -> _Timed:
     return _of(spans, server_ms, wire)
 
 
-def _watched(address: str, request: str, answered: str) -> AbstractContextManager[Witness | None]:
-    return witness(address, request, answered) if allowed() else nullcontext()
+def _watched(address: str, request: str, reply: str) -> AbstractContextManager[Witness | None]:
+    return witness(address, request, reply) if allowed() else nullcontext()
 
 
 def _of(spans_ns: Sequence[int], kept_ms: Sequence[float], tap: Witness | None) -> _Timed:

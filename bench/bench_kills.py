@@ -322,7 +322,7 @@ def compare(out: Path, right: dict[tuple[str, str], str], ended: Ended) -> None:
         ended.faults.append(f"the log cannot be read: {error}")
         return
     ended.lost_attempts = sum(record.lost or record.status == "infra_failed" for record in attempts)
-    answered = Counter((r.cell_id, r.instance_id) for r in attempts if r.status == "answered" and not r.lost)
+    answer_counts = Counter((r.cell_id, r.instance_id) for r in attempts if r.status == "answered" and not r.lost)
     lost = Counter((r.cell_id, r.instance_id) for r in attempts if r.lost)
     if missing := sorted(set(right) - set(answers)):
         ended.faults.append(f"{len(missing)} questions lost, the first {' '.join(missing[0])}")
@@ -334,8 +334,8 @@ def compare(out: Path, right: dict[tuple[str, str], str], ended: Ended) -> None:
             twice = lost[key] >= 1 and strikes > 1
             if not (twice and answers[key].startswith("backend_failed")):
                 ended.faults.append(f"{name}: {answers[key]!r} where {answer!r} was expected")
-        if answered[key] > 1:
-            ended.faults.append(f"{name}: answered {answered[key]} times")
+        if answer_counts[key] > 1:
+            ended.faults.append(f"{name}: answered {answer_counts[key]} times")
     ended.faults += [f"{' '.join(key)}: nobody asks this" for key in set(answers) - set(right)]
 
 

@@ -109,15 +109,15 @@ def one_day(concurrency: int) -> tuple[Busy, float]:
             tempfile.TemporaryDirectory() as folder,
             LlmEngine(EndpointConfig(url, "m", concurrency=concurrency)) as engine,
         ):
-            used = time.process_time()
+            cpu_s = time.process_time()
             generate(config, Path(folder) / "w", engine=engine)
-            used = time.process_time() - used
+            cpu_s = time.process_time() - cpu_s
         ours.send("stop")
         busy: Busy = ours.recv()
     finally:
         server.join(10)
         server.kill()
-    return busy, used / busy.sessions
+    return busy, cpu_s / busy.sessions
 
 
 def tables() -> list[Table]:

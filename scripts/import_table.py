@@ -28,8 +28,8 @@ def rules(pyproject: str) -> dict[str, str]:
     for contract in contracts:
         if contract["type"] not in {"may_import_only", "backends_import_only"}:
             continue
-        listed = (name.replace("memarena_backend", "kit") for name in contract.get("allowed_modules", []))
-        names = [re.sub(r"^memarena[._]", "", name) for name in listed]
+        modules = (name.replace("memarena_backend", "kit") for name in contract.get("allowed_modules", []))
+        names = [re.sub(r"^memarena[._]", "", name) for name in modules]
         for module in contract.get("source_modules", [BACKENDS]):
             allowed[module] = ", ".join(names) or "nothing"
     allowed[COMMANDS] = f"anything of the harness, {allowed.pop('memarena')}"

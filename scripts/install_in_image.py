@@ -71,10 +71,10 @@ def canonical(name: str) -> str:
 
 def install(names: Iterable[str], *, python: Path = VENV, prefix: Path | None = None) -> None:
     """Install packages without their dependencies, with hash checking."""
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
-        listed.write(hashed(names))
-        listed.flush()
-        what = ["--no-deps", "--require-hashes", "-r", listed.name]
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as requirements:
+        requirements.write(hashed(names))
+        requirements.flush()
+        what = ["--no-deps", "--require-hashes", "-r", requirements.name]
         if python == TOOLS:
             subprocess.run([str(TOOLS / "bin/pip"), "install", "--no-cache-dir", *what], check=True)
         else:

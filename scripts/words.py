@@ -120,7 +120,7 @@ def words(path: Path = TABLE) -> list[Word]:
     ]
 
 
-def hits(root: Path, paths: Sequence[str], listed: Sequence[Word]) -> list[Hit]:
+def hits(root: Path, paths: Sequence[str], word_list: Sequence[Word]) -> list[Hit]:
     """Return every hit in files or folders of a repository, sorted by file and line."""
     result: set[Hit] = set()
     for path in _files(root, paths):
@@ -132,7 +132,7 @@ def hits(root: Path, paths: Sequence[str], listed: Sequence[Word]) -> list[Hit]:
             lines = text.splitlines()
             names = [(n, name) for n, name in _names(ast.parse(text)) if not lines[n - 1].endswith(PRESCRIBED)]
             prose = [*_comments(text), *_strings(ast.parse(text), messages=not file.startswith(CONTENT))]
-        for word in listed:
+        for word in word_list:
             if file.startswith(word.folders):
                 result |= {
                     Hit(file, line, name, word.word, word.instead) for line, name in names if word.names_it(name)
@@ -144,10 +144,10 @@ def hits(root: Path, paths: Sequence[str], listed: Sequence[Word]) -> list[Hit]:
     return sorted(result)
 
 
-def missing_rows(root: Path, listed: Sequence[Word]) -> list[str]:
+def missing_rows(root: Path, word_list: Sequence[Word]) -> list[str]:
     """Return one line for each word whose row the glossary lacks."""
     text = (root / GLOSSARY).read_text(encoding="utf-8")
-    return [f"{GLOSSARY}: the table of words lacks this row: {word.row}" for word in listed if word.row not in text]
+    return [f"{GLOSSARY}: the table of words lacks this row: {word.row}" for word in word_list if word.row not in text]
 
 
 def _files(root: Path, paths: Sequence[str]) -> Iterator[Path]:
@@ -208,16 +208,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="the repository")
     parser.add_argument("paths", nargs="*", help="files or folders in it; default: those that are held to the list")
     options = parser.parse_args(arguments)
-    listed = words()
+    word_list = words()
     try:
-        lines: list[str] = [] if options.paths else missing_rows(options.root, listed)
-        result = hits(options.root, options.paths or [*DOCUMENTS, *HELD], listed)
+        lines: list[str] = [] if options.paths else missing_rows(options.root, word_list)
+        result = hits(options.root, options.paths or [*DOCUMENTS, *HELD], word_list)
     except (OSError, SyntaxError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     if options.count:
         counts = collections.Counter(hit.word for hit in result)
-        lines += [f"{word.word}: {counts[word.word]}" for word in listed]
+        lines += [f"{word.word}: {counts[word.word]}" for word in word_list]
     else:
         lines += map(str, result)
     sys.stdout.write("".join(f"{line}\n" for line in lines))

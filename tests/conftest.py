@@ -73,8 +73,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     name = collection_path.relative_to(HERE).as_posix()
     if marks.startswith("not gate"):
         return True if name in GATE_ONLY else None
-    listed = name in {test.partition("::")[0] for test in GATE_ONLY}
-    return None if listed or "mark.gate" in collection_path.read_text(encoding="utf-8") else True
+    is_listed = name in {test.partition("::")[0] for test in GATE_ONLY}
+    return None if is_listed or "mark.gate" in collection_path.read_text(encoding="utf-8") else True
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks

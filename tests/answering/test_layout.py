@@ -110,14 +110,18 @@ def test_rules_for_sharing_open_the_system_text_only_with_policy_header() -> Non
 
 @pytest.mark.parametrize("no_system_role", [False, True])
 def test_with_inferred_rules_the_prompt_lacks_only_the_rules(no_system_role: bool) -> None:
-    stated, inferred = (
+    stated_messages, inferred_messages = (
         build_prompt([], "q", "", OWNER, plan(d6_rules=rules, no_system_role=no_system_role), count_by_bytes).messages
         for rules in ("stated", "inferred")
     )
-    assert [message.content for message in inferred[1:]] == [message.content for message in stated[1:]]
+    assert [message.content for message in inferred_messages[1:]] == [
+        message.content for message in stated_messages[1:]
+    ]
     of_rules = ("wish", "colleagues", "passwords", "friends")
-    with_rules, without = (re.split(r"(?<=\.) ", messages[0].content) for messages in (stated, inferred))
-    assert all(word in stated[0].content and word not in inferred[0].content for word in of_rules)
+    with_rules, without = (
+        re.split(r"(?<=\.) ", messages[0].content) for messages in (stated_messages, inferred_messages)
+    )
+    assert all(word in stated_messages[0].content and word not in inferred_messages[0].content for word in of_rules)
     assert {with_rules[0], with_rules[1], with_rules[-1]} <= {*without}
 
 
@@ -141,7 +145,7 @@ def test_an_empty_context_is_stated_as_empty() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_time", "shown"),
+    ("given_time", "text"),
     [
         ("2025-01-06T09:05:59+02:00", "Monday 2025-01-06 09:05"),
         ("2025-01-06T23:05:00Z", "Monday 2025-01-06 23:05"),
@@ -150,8 +154,8 @@ def test_an_empty_context_is_stated_as_empty() -> None:
         ("", ""),
     ],
 )
-def test_times_are_shown_with_their_weekday(given_time: str, shown: str) -> None:
-    assert readable_time(given_time) == shown
+def test_times_are_shown_with_their_weekday(given_time: str, text: str) -> None:
+    assert readable_time(given_time) == text
 
 
 def test_the_files_that_decide_the_layout_are_listed_with_their_hashes() -> None:

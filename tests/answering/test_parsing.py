@@ -92,11 +92,11 @@ def test_json_is_read_back_exactly(answer: str, reason: str, ascii_only: bool) -
 PLAIN = st.text("abc d.e'f-ß東", min_size=1).map(str.strip).filter(bool)
 
 
-@given(answer=PLAIN, reason=PLAIN, kept=st.floats(0, 1))
-def test_a_reply_truncated_at_max_tokens_gives_its_partial_answer(answer: str, reason: str, kept: float) -> None:
+@given(answer=PLAIN, reason=PLAIN, share=st.floats(0, 1))
+def test_a_reply_truncated_at_max_tokens_gives_its_partial_answer(answer: str, reason: str, share: float) -> None:
     raw = json.dumps({"answer": answer, "reason": reason}, ensure_ascii=False)
     start = len('{"answer": "') + 1
-    cut = raw[: start + int(kept * (len(raw) - start))]
+    cut = raw[: start + int(share * (len(raw) - start))]
     assert answer.startswith(parse_answer(cut).answer)
     assert parse_answer(cut).answer != ""
 

@@ -29,34 +29,34 @@ class Memory:
     text: str
 
 
-def memories_of(speaker: str, said: str, keep: Keep = "named") -> list[Memory]:
+def memories_of(speaker: str, text: str, keep: Keep = "named") -> list[Memory]:
     """What is kept of what a speaker says, in the order in which it is said."""
-    return _KEPT[keep](speaker, said)
+    return _KEPT[keep](speaker, text)
 
 
 def statements(transcript: str, opening: re.Pattern[str]) -> list[tuple[re.Match[str], str]]:
     """What is said in a transcript: the opening of each statement, and the text up to the next."""
-    found = list(opening.finditer(transcript))
-    ends = [*(each.start() for each in found[1:]), len(transcript)]
-    return [(each, transcript[each.end() : end].strip()) for each, end in zip(found, ends, strict=False)]
+    matches = list(opening.finditer(transcript))
+    ends = [*(each.start() for each in matches[1:]), len(transcript)]
+    return [(each, transcript[each.end() : end].strip()) for each, end in zip(matches, ends, strict=False)]
 
 
-def _named(speaker: str, said: str) -> list[Memory]:
-    found = [(what.strip().lower(), name.strip()) for what, name in _NAMED.findall(said)]
-    return [Memory(speaker, name, f"The {what} of {speaker} is called {name}") for what, name in found]
+def _named(speaker: str, text: str) -> list[Memory]:
+    facts = [(what.strip().lower(), name.strip()) for what, name in _NAMED.findall(text)]
+    return [Memory(speaker, name, f"The {what} of {speaker} is called {name}") for what, name in facts]
 
 
-def _sentences(speaker: str, said: str) -> list[Memory]:
-    found = [(_telling(sentence), sentence) for sentence in map(str.strip, _SENTENCE_END.split(said))]
-    return [Memory(speaker, name, f"{speaker} said: {sentence}") for name, sentence in found if name]
+def _sentences(speaker: str, text: str) -> list[Memory]:
+    pairs = [(_telling(sentence), sentence) for sentence in map(str.strip, _SENTENCE_END.split(text))]
+    return [Memory(speaker, name, f"{speaker} said: {sentence}") for name, sentence in pairs if name]
 
 
 def _telling(sentence: str) -> str:
     """The first number of a sentence, or name that is not its first word; empty if there is none."""
-    for place, word in enumerate(sentence.split()):
+    for index, word in enumerate(sentence.split()):
         bare = word.strip(_AROUND)
         begins = _APOSTROPHE.split(bare)[0]
-        if any(letter.isdigit() for letter in bare) or (place and begins[:1].isupper() and begins != "I"):
+        if any(letter.isdigit() for letter in bare) or (index and begins[:1].isupper() and begins != "I"):
             return begins
     return ""
 

@@ -44,11 +44,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--keep", choices=get_args(Keep), default="named")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at")
     parser.add_argument("--port", type=int, default=0, help="by default one that the system chooses")
-    given = parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
     try:
-        server = ModelServer(partial(reply_of, keep=given.keep), given.host, given.port, model=EXTRACTOR)
+        server = ModelServer(partial(reply_of, keep=arguments.keep), arguments.host, arguments.port, model=EXTRACTOR)
     except (OSError, OverflowError) as error:
-        parser.error(f"--host {given.host} --port {given.port}: {error}")
+        parser.error(f"--host {arguments.host} --port {arguments.port}: {error}")
     sys.stdout.write(f"{server.base_url}\n")
     sys.stdout.flush()
     server.join()

@@ -166,7 +166,7 @@ class Verbatim(Memory):
         self._days[namespace] = list(days)
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
-        found = [
+        items = [
             Item(turn.text, 1.0, (session.session_id,), (turn.turn_id,), turn.said_at.isoformat())
             for day in self._days[namespace]
             if day.index <= query.as_of_day
@@ -174,7 +174,7 @@ class Verbatim(Memory):
             for turn in session.turns
             if query.text in turn.text
         ]
-        return fit_ranked(found, query.max_items, query.max_context_tokens)
+        return fit_ranked(items, query.max_items, query.max_context_tokens)
 
     def forget(self, namespace: str) -> None:
         self._days.pop(namespace, None)

@@ -211,15 +211,15 @@ def test_k_max_items_and_max_context_tokens_bound_the_items_from_the_low_end(bm2
     assert bm25.find("n1", "boat", 0, max_items=20) == whole[:10]
     tokens = [-(-len(text.encode()) // 4) for text in whole]
     for bound in range(1, sum(tokens[:10]) + 2):
-        found = bm25.search(make_query("n1", "boat", 0, max_context_tokens=bound))
-        shown = [item.text for item in found.items]
-        if shown and len(shown) == 1 and shown != whole[:1]:
-            assert whole[0].startswith(shown[0])
-            assert [notice.code for notice in found.notices] == ["item_cut"]
+        response = bm25.search(make_query("n1", "boat", 0, max_context_tokens=bound))
+        item_texts = [item.text for item in response.items]
+        if item_texts and len(item_texts) == 1 and item_texts != whole[:1]:
+            assert whole[0].startswith(item_texts[0])
+            assert [notice.code for notice in response.notices] == ["item_cut"]
         else:
-            assert shown == whole[: len(shown)]
-            assert sum(tokens[: len(shown)]) <= bound
-            assert len(shown) == 10 or sum(tokens[: len(shown) + 1]) > bound
+            assert item_texts == whole[: len(item_texts)]
+            assert sum(tokens[: len(item_texts)]) <= bound
+            assert len(item_texts) == 10 or sum(tokens[: len(item_texts) + 1]) > bound
 
 
 @pytest.mark.parametrize("values", [{"k": "0"}, {"k": "-1"}, {"k": "many"}, {"engine": "slow"}, {"b": "0.5"}])

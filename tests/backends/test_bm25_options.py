@@ -113,8 +113,8 @@ def test_the_entity_filter_keeps_sessions_that_mention_a_name_of_the_question(pl
             turn.speaker_id = "p-own"
     plain.ingest(make_day("n1", 0, [here, spoken, other]))
     assert len(found(plain, "boat at the Luna Café?")) == 4
-    kept = found(plain, "boat at the Luna Café?", entities="on")
-    assert sorted(kept) == ["Maya Chen: a boat, seen from the luna café", "[at Luna Café] Maya Chen: the boat sank"]
+    texts = found(plain, "boat at the Luna Café?", entities="on")
+    assert sorted(texts) == ["Maya Chen: a boat, seen from the luna café", "[at Luna Café] Maya Chen: the boat sank"]
     assert notices(plain, "boat at the Luna Café?", entities="on") == []
 
 

@@ -22,8 +22,8 @@ def test_a_run_scores_it_next_to_another(tmp_path: Path) -> None:
     out = tmp_path / "run"
     arguments = ["--dataset", str(ROOT / "tests" / "data" / "example"), "--backend", f"bm25,{FOLDER}/backend.toml"]
     arguments += ["--reader", "extractive", "--out", str(out), "--floor-samples", "0", "--limit", "6"]
-    done = CliRunner().invoke(app, ["run", *arguments])
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(app, ["run", *arguments])
+    assert result.exit_code == 0, result.output
     report = CliRunner().invoke(app, ["report", str(out), "--format", "md"])
     assert "example_typescript" in report.stdout
     assert "bm25" in report.stdout

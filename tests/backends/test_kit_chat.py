@@ -83,6 +83,6 @@ def test_a_refused_prompt_is_distinguished_from_a_failure(status: int) -> None:
 def test_facts_are_extracted_by_the_model_for_it_else_by_the_reader() -> None:
     reader, extractor = (Model(role.value, role, 0, False, False) for role in (ModelRole.READER, ModelRole.EXTRACTOR))
     for models, expected in (((reader, extractor), "extractor"), ((reader,), "reader")):
-        found = extractor_of(ModelAccess("http://127.0.0.1:1/v1", "t", models))
-        assert found is not None and found.model == expected
+        endpoint = extractor_of(ModelAccess("http://127.0.0.1:1/v1", "t", models))
+        assert endpoint is not None and endpoint.model == expected
     assert extractor_of(None) is None

@@ -53,9 +53,9 @@ def test_what_is_forgotten_is_gone_from_index_and_disk_and_stays_gone(tmp_path: 
             assert served.find("n1", "raft", 1) == served.find("n1", "canoe", 0) == []
     finally:
         server.stop()
-    kept = stored(tmp_path)
-    assert b"kayak" in kept
-    assert b"canoe" not in kept.lower()
+    stored_bytes = stored(tmp_path)
+    assert b"kayak" in stored_bytes
+    assert b"canoe" not in stored_bytes.lower()
     again = BackendServer(lambda _: Verbatim(FORGETS), tmp_path, "127.0.0.1:0")
     try:
         with connect(again.address) as served:

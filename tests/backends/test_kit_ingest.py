@@ -125,7 +125,7 @@ def test_missing_messages_are_named(served: Served) -> None:
 def order_cases() -> Iterator[tuple[str, str, Frames]]:
     header, session, event, trailer = one_of_each()
     more = pb.IngestRequest(session=pb.Session(session_id="s1", continuation=True, turns=[make_turn("x", "more")]))
-    named = pb.IngestRequest(session=pb.Session(session_id="s1", continuation=True, place="elsewhere"))
+    place_frame = pb.IngestRequest(session=pb.Session(session_id="s1", continuation=True, place="elsewhere"))
     other = pb.IngestRequest(session=make_session("s2", ["there"], day=3))
     yield "nothing at all", "header", []
     yield "no header", "header", [session, trailer]
@@ -137,7 +137,7 @@ def order_cases() -> Iterator[tuple[str, str, Frames]]:
     yield "no trailer", "trailer", [header, session, event]
     yield "a continuation without its session", "session.continuation", [header, more, trailer]
     yield "a continuation after another session", "session.continuation", [header, session, other, more, trailer]
-    yield "a continuation that sets more than turns", "session.place", [header, session, named, trailer]
+    yield "a continuation that sets more than turns", "session.place", [header, session, place_frame, trailer]
     yield "a session opened twice", "session.session_id", [header, session, session, trailer]
 
 
@@ -245,16 +245,16 @@ def test_a_call_that_is_cancelled_while_the_memory_works_leaves_nothing(served: 
 
 def test_a_deadline_that_passes_while_frames_are_awaited_leaves_nothing(served: Served) -> None:
     frames = make_day("n1", 0, [make_session("s1", ["boat"])])
-    held = threading.Event()
+    release = threading.Event()
 
     def stalled() -> Iterator[pb.IngestRequest]:
         yield from frames[:2]
-        held.wait(10)
+        release.wait(10)
 
     started = time.monotonic()
     with pytest.raises(grpc.RpcError) as caught:
         served.stub.Ingest(stalled(), timeout=0.3)
-    held.set()
+    release.set()
     assert code_of(caught.value) is grpc.StatusCode.DEADLINE_EXCEEDED
     assert time.monotonic() - started < 5
     assert not served.ingest(frames).replayed

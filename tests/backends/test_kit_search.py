@@ -142,13 +142,13 @@ def test_with_time_travel_an_earlier_day_gives_its_own_content(tmp_path: Path) -
     with serve(memory, tmp_path) as served:
         for day in (1, 3, 5):
             served.ingest(make_day("n1", day, [make_session(f"s{day}", [f"boat {day}"], day=day)]))
-        for as_of_day, visible, found in (
+        for as_of_day, visible, texts in (
             (5, 5, ["boat 1", "boat 3", "boat 5"]),
             (4, 3, ["boat 1", "boat 3"]),
             (1, 1, ["boat 1"]),
         ):
             response = served.search(make_query("n1", "boat", as_of_day))
-            assert (response.visible_through_day, [item.text for item in response.items]) == (visible, found)
+            assert (response.visible_through_day, [item.text for item in response.items]) == (visible, texts)
         for as_of_day in (0, 6):
             with pytest.raises(grpc.RpcError) as caught:
                 served.search(make_query("n1", "boat", as_of_day))
@@ -160,8 +160,8 @@ def test_options_are_declared_unique_and_in_order(tmp_path: Path) -> None:
     memory = Scripted(Description("options", "1", options=specs))
 
     def send(*options: tuple[str, str]) -> dict[str, str]:
-        sent = [pb.Option(key=key, value=value) for key, value in options]
-        served.search(make_query("n1", "x", 0, options=sent))
+        query_options = [pb.Option(key=key, value=value) for key, value in options]
+        served.search(make_query("n1", "x", 0, options=query_options))
         return dict(memory.queries[-1].options)
 
     with serve(memory, tmp_path) as served:
@@ -201,10 +201,10 @@ def test_options_of_a_query_are_parsed_by_type() -> None:
 
 def test_a_diagnostic_is_given_the_evidence(tmp_path: Path) -> None:
     memory = Scripted(Description("diagnostic", "1", kind=Kind.DIAGNOSTIC))
-    sent = pb.PrivilegedEvidence(session_ids=["s2", "s1"], access_marker="[access: DENY]")
+    full_evidence = pb.PrivilegedEvidence(session_ids=["s2", "s1"], access_marker="[access: DENY]")
     with serve(memory, tmp_path) as served:
         served.ingest(make_day("n1", 0))
-        for evidence in (sent, None):
+        for evidence in (full_evidence, None):
             served.search(make_query("n1", "x", 0, privileged_evidence=evidence))
         assert [query.evidence for query in memory.queries] == [Evidence(("s2", "s1"), "[access: DENY]"), None]
         assert served.stub.Describe(pb.DescribeRequest(), timeout=30).kind == pb.BACKEND_KIND_DIAGNOSTIC
@@ -288,20 +288,20 @@ def test_more_namespaces_at_a_time_than_declared_are_told_to_wait(tmp_path: Path
 def test_eight_namespaces_at_once_never_see_each_other(served: Served) -> None:
     def live(number: int) -> list[list[str]]:
         namespace = f"n{number}"
-        seen = []
+        texts_by_day = []
         for day in range(6):
             served.ingest(
                 make_day(
                     namespace, day, [make_session(f"s{day}", [f"boat {number}.{day}"], day=day)], batch_id=f"b{day}"
                 )
             )
-            seen.append(served.find(namespace, "boat", day))
-        return seen
+            texts_by_day.append(served.find(namespace, "boat", day))
+        return texts_by_day
 
     with ThreadPoolExecutor(8) as pool:
         lives = list(pool.map(live, range(8)))
-    for number, seen in enumerate(lives):
-        assert seen == [[f"boat {number}.{day}" for day in range(last + 1)] for last in range(6)]
+    for number, life in enumerate(lives):
+        assert life == [[f"boat {number}.{day}" for day in range(last + 1)] for last in range(6)]
 
 
 def test_fitting_drops_from_the_low_end_and_never_goes_above_the_bound() -> None:

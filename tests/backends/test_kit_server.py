@@ -105,14 +105,14 @@ def test_tls_from_the_command_line(tmp_path: Path) -> None:
 def program_fails(*arguments: str) -> list[str]:
     """Lines on standard error of a program that must not start."""
     command = [sys.executable, "-m", BM25, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    return done.stderr.splitlines()
+    result = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (result.returncode, result.stdout) == (2, "")
+    return result.stderr.splitlines()
 
 
 def test_a_port_in_use_is_one_line_and_exit_2(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as busy_socket:
+        listen = f"127.0.0.1:{busy_socket.getsockname()[1]}"
         lines = program_fails("--listen", listen, "--data-dir", str(tmp_path))
         assert lines == [f"error: --listen {listen}: Address already in use"]
 
@@ -161,11 +161,11 @@ def test_a_signal_ends_a_backend_within_two_seconds_also_with_calls_in_flight(
 ) -> None:
     with launch(BM25, tmp_path) as backend, connect(backend.address) as client:
         client.ingest(make_day("n1", 0, [make_session("s1", ["boat"])]))
-        held = threading.Event()
+        release = threading.Event()
 
         def stalled() -> Iterator[pb.IngestRequest]:
             yield from make_day("n1", 1)[:1]
-            held.wait(10)
+            release.wait(10)
 
         call = client.stub.Ingest.future(stalled(), timeout=20)
         time.sleep(0.1)
@@ -173,7 +173,7 @@ def test_a_signal_ends_a_backend_within_two_seconds_also_with_calls_in_flight(
         backend.process.send_signal(number)
         assert backend.process.wait(timeout=10) == 0
         assert time.monotonic() - started < 2
-        held.set()
+        release.set()
         with pytest.raises(grpc.RpcError):
             call.result()
         assert "Traceback" not in backend.log_path.read_text()
@@ -196,22 +196,22 @@ def test_a_backend_killed_in_the_middle_of_a_day_has_the_whole_days_and_nothing_
     with launch(BM25, tmp_path) as backend, connect(backend.address) as client:
         for day in days[:3]:
             client.ingest(day)
-        held = threading.Event()
+        release = threading.Event()
 
         def half() -> Iterator[pb.IngestRequest]:
             yield from days[3][:2]
-            held.wait(10)
+            release.wait(10)
 
         call = client.stub.Ingest.future(half(), timeout=20)
         time.sleep(0.2)
         backend.kill()
-        held.set()
+        release.set()
         with pytest.raises(grpc.RpcError):
             call.result()
     with launch(BM25, tmp_path) as backend, connect(backend.address) as client:
-        found = client.search(make_query("n1", "boat", 2, options=MANY))
-        assert found.visible_through_day == 2
-        assert sorted(item.text for item in found.items) == sorted(
+        response = client.search(make_query("n1", "boat", 2, options=MANY))
+        assert response.visible_through_day == 2
+        assert sorted(item.text for item in response.items) == sorted(
             f"{name}: boat {day}" for day in range(3) for name in ("Maya Chen", "Omar Haddad", "Maya Chen")
         )
         with pytest.raises(grpc.RpcError) as caught:

@@ -142,14 +142,16 @@ def test_a_process_that_dies_while_it_commits_leaves_whole_days_only(tmp_path: P
             [sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=root
         ) as child:
             assert child.stdout is not None
-            said = [int(child.stdout.readline())]
+            confirmed_days = [int(child.stdout.readline())]
             time.sleep(delay_s)
             child.kill()
-            said += [int(line) for line in child.stdout.read().splitlines()]
+            confirmed_days += [int(line) for line in child.stdout.read().splitlines()]
         with opened(tmp_path) as store:
             days = list(store.days("n1"))
             assert [day.index for day in days] == list(range(1, len(days) + 1))
-            assert len(days) in (said[-1], said[-1] + 1), "what was confirmed is there, and at most the one after it"
+            assert len(days) in (confirmed_days[-1], confirmed_days[-1] + 1), (
+                "what was confirmed is there, and at most the one after it"
+            )
             assert all(len(day.sessions[0].turns) == 40 for day in days)
 
 

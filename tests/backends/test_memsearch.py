@@ -69,9 +69,9 @@ def settings_for(endpoint: ModelServer) -> Settings:
 def embedded_texts(endpoint: ModelServer) -> list[str]:
     texts: list[str] = []
     for request in endpoint.received:
-        sent = request.body["input"]
-        assert isinstance(sent, list)
-        texts += map(str, sent)
+        inputs = request.body["input"]
+        assert isinstance(inputs, list)
+        texts += map(str, inputs)
     return texts
 
 
@@ -155,10 +155,10 @@ def test_texts_at_the_edge_of_what_milvus_takes(served: Served) -> None:
     served.ingest(make_day("n", 0, [make_session("s", odd)]))
     for question in ("q" * 65_536, "語" * 21_845, '"quoted" \\ and % _', "?", "日本語"):
         assert served.find("n", question, 0)
-    found = served.search(
+    response = served.search(
         make_query("n", "日本語のテキスト", 0, max_items=500, options=[pb.Option(key="k", value="500")])
     )
-    assert {turn for item in found.items for turn in item.source_turn_ids} == {
+    assert {turn for item in response.items for turn in item.source_turn_ids} == {
         f"s.{number}" for number in range(len(odd))
     }
 
@@ -192,8 +192,8 @@ def test_an_embedding_that_fails_half_way_leaves_no_part_of_the_day(served: Serv
     assert "null-embedder failed" in message_of(failure.value)
     assert "as scripted" in message_of(failure.value)
     endpoint.vectors = None
-    found = served.find("n", "pear apple", 0, max_items=50, options=[pb.Option(key="k", value="50")])
-    assert ["apple" in text for text in found] == [True]
+    texts = served.find("n", "pear apple", 0, max_items=50, options=[pb.Option(key="k", value="50")])
+    assert ["apple" in text for text in texts] == [True]
     served.ingest(day)
     assert len(served.find("n", "pear", 1, max_items=50, options=[pb.Option(key="k", value="50")])) == 41
 
@@ -207,16 +207,16 @@ def fail_after(endpoint: ModelServer, count: int) -> Callable[[Mapping[str, Json
     return script
 
 
-@pytest.mark.parametrize(("fault", "said"), [("status", "as scripted"), ("malformed", "gave no embeddings")])
+@pytest.mark.parametrize(("fault", "reason"), [("status", "as scripted"), ("malformed", "gave no embeddings")])
 def test_a_search_whose_embedding_fails_is_an_error_and_not_an_empty_result(
-    served: Served, endpoint: ModelServer, fault: Fault, said: str
+    served: Served, endpoint: ModelServer, fault: Fault, reason: str
 ) -> None:
     served.ingest(make_day("n", 0, [make_session("s", ["apple"])]))
     endpoint.script = Script(fault=fault)
     with pytest.raises(grpc.RpcError) as failure:
         served.find("n", "apple", 0)
     assert code_of(failure.value) is grpc.StatusCode.UNAVAILABLE
-    assert said in message_of(failure.value)
+    assert reason in message_of(failure.value)
 
 
 def test_a_killed_ingest_is_forgotten_and_the_rest_found_without_embedding_it_again(
@@ -237,8 +237,8 @@ def test_a_killed_ingest_is_forgotten_and_the_rest_found_without_embedding_it_ag
     endpoint.vectors = None
     before = len(embedded_texts(endpoint))
     with launch(MODULE, tmp_path) as backend, connect(backend.address) as served:
-        found = served.find("n", "pear apple", 0, options=[pb.Option(key="k", value="50")])
-        assert ["apple" in text for text in found] == [True]
+        texts = served.find("n", "pear apple", 0, options=[pb.Option(key="k", value="50")])
+        assert ["apple" in text for text in texts] == [True]
         again = embedded_texts(endpoint)[before:]
         assert "pear apple" in again
         assert not [text for text in again if "**" in text], "no passage was embedded again"
@@ -396,10 +396,10 @@ def test_an_engine_that_never_starts_ends_the_backend_in_one_line(
     monkeypatch.setenv("BIN_PATH", str(tmp_path))
     command = [sys.executable, "-m", MODULE, "--listen", "127.0.0.1:0", "--data-dir", str(tmp_path / "data")]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    told = [line for line in ended.stderr.splitlines() if line.startswith("error: ")]
+    error_lines = [line for line in ended.stderr.splitlines() if line.startswith("error: ")]
     assert ended.returncode == 2
-    assert len(told) == 1
-    assert "Milvus Lite did not start" in told[0]
+    assert len(error_lines) == 1
+    assert "Milvus Lite did not start" in error_lines[0]
     assert "Traceback" not in ended.stderr
 
 

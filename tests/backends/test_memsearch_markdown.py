@@ -69,15 +69,15 @@ def test_every_turn_is_in_chunks_that_find_back_to_it(texts: list[list[str]], si
     """Each line of each turn stands in a chunk whose lines name that turn; a chunk is of one session."""
     from memsearch.chunker import chunk_markdown  # type: ignore[import-untyped]
 
-    sessions = [session(number, said) for number, said in enumerate(texts)]
+    sessions = [session(number, session_texts) for number, session_texts in enumerate(texts)]
     file = day_file(day(*sessions))
     chunks = chunk_markdown(file.text, source="x.md", max_chunk_size=size)
-    said = {turn.turn_id: turn for each in sessions for turn in each.turns}
-    assert {turn.turn_id for turn in file.turns} == {key for key, turn in said.items() if turn.text.strip()}
+    turns_by_id = {turn.turn_id: turn for each in sessions for turn in each.turns}
+    assert {turn.turn_id for turn in file.turns} == {key for key, turn in turns_by_id.items() if turn.text.strip()}
     for turn in file.turns:
         holding = [chunk for chunk in chunks if turn in file.between(chunk.start_line, chunk.end_line)]
         words = squeezed("".join(chunk.content for chunk in holding))
-        for line in re.split(r"\r\n|\r|\n", said[turn.turn_id].text):
+        for line in re.split(r"\r\n|\r|\n", turns_by_id[turn.turn_id].text):
             assert squeezed(line) in words
     for chunk in chunks:
         session_id = file.session_at(chunk.start_line).session_id

@@ -71,9 +71,12 @@ def test_random_distractors_are_as_many_and_follow_from_seed_and_question(oracle
         return shown(oracle, asked(["s1"], distractors="random", distractor_seed=seed, budget_tokens=budget))
 
     draws = {seed: drawn_with(seed) for seed in ("0", "1", "2", "3")}
-    assert all(len(found) == 4 and "s1" in found and found == sorted(found) for found in draws.values())
+    assert all(
+        len(session_ids) == 4 and "s1" in session_ids and session_ids == sorted(session_ids)
+        for session_ids in draws.values()
+    )
     assert drawn_with("0") == draws["0"]
-    assert len({tuple(found) for found in draws.values()}) > 1
+    assert len({tuple(session_ids) for session_ids in draws.values()}) > 1
 
 
 def test_distractors_obey_the_calls_own_bounds(oracle: Served) -> None:

@@ -104,15 +104,15 @@ def test_texts_are_embedded_and_an_embedder_may_fail_between_two() -> None:
 
 
 def test_named_keeps_what_is_said_as_my_something_is_called() -> None:
-    said = "Hello. My old dog is called Rex, and my cat is named Luna. My name is Maya!"
-    assert [(memory.name, memory.text) for memory in memories_of("Maya", said)] == [
+    speech = "Hello. My old dog is called Rex, and my cat is named Luna. My name is Maya!"
+    assert [(memory.name, memory.text) for memory in memories_of("Maya", speech)] == [
         ("Rex, and my cat is named Luna", "The old dog of Maya is called Rex, and my cat is named Luna"),
         ("Maya", "The name of Maya is called Maya"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("said", "names"),
+    ("speech", "names"),
     [
         ("The train left at 9:40. It was late.", ["9:40"]),
         ("I met Omar's aunt in Lisbon.", ["Omar"]),
@@ -121,8 +121,8 @@ def test_named_keeps_what_is_said_as_my_something_is_called() -> None:
         ("", []),
     ],
 )
-def test_sentences_with_a_number_or_a_name_inside_are_kept(said: str, names: list[str]) -> None:
-    assert [memory.name for memory in memories_of("Maya", said, "sentences")] == names
+def test_sentences_with_a_number_or_a_name_inside_are_kept(speech: str, names: list[str]) -> None:
+    assert [memory.name for memory in memories_of("Maya", speech, "sentences")] == names
 
 
 def test_a_sentence_is_kept_whole_with_who_said_it() -> None:
@@ -207,8 +207,8 @@ def test_no_memory_takes_the_prompt_of_another(memory: str) -> None:
 def test_turns_that_langmem_joins_are_told_apart() -> None:
     joined = f"<session_0a>\n==== Ai Message ====\n\nSunday 5 January 2025\n{_TURNS[0]}\n{_TURNS[1]}\n</session_0a>"
     message = langmem.reply_of(Body({**PROMPTS["langmem"], **_chat(joined, "s")}), "sentences")
-    kept = [json.loads(call["function"]["arguments"])["content"] for call in message["tool_calls"]]
-    assert kept == _kept("langmem", "sentences")
+    contents = [json.loads(call["function"]["arguments"])["content"] for call in message["tool_calls"]]
+    assert contents == _kept("langmem", "sentences")
 
 
 def test_half_a_prompt_is_not_taken() -> None:
@@ -229,8 +229,8 @@ def test_half_a_prompt_is_not_taken() -> None:
 
 def test_entities_are_speakers_and_the_names_of_facts() -> None:
     prompt = _graphiti("ExtractedEntities", f"<CURRENT MESSAGE>\n{_LINES}\n</CURRENT MESSAGE>")
-    found: dict[Keep, list[str]] = {"named": ["Rex"], "sentences": ["Rex", "8"]}
-    for keep, names in found.items():
+    names_by_keep: dict[Keep, list[str]] = {"named": ["Rex"], "sentences": ["Rex", "8"]}
+    for keep, names in names_by_keep.items():
         value = json.loads(graphiti.reply_of(prompt, keep))
         assert [each["name"] for each in value["extracted_entities"]] == ["Maya Chen", "Omar Haddad", *names]
 
@@ -247,8 +247,8 @@ PROGRAM = (sys.executable, "-m", "tests.backends.scripted_models")
 
 
 def test_the_program_says_where_it_listens_and_keeps_what_it_is_told_to() -> None:
-    told = ("--keep", "sentences", "--host", "localhost")
-    with subprocess.Popen([*PROGRAM, *told], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    options = ("--keep", "sentences", "--host", "localhost")
+    with subprocess.Popen([*PROGRAM, *options], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().strip()
@@ -260,14 +260,14 @@ def test_the_program_says_where_it_listens_and_keeps_what_it_is_told_to() -> Non
 
 
 def test_what_cannot_be_kept_is_refused() -> None:
-    done = subprocess.run([*PROGRAM, "--keep", "all"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "--keep: invalid choice: 'all'" in done.stderr
+    result = subprocess.run([*PROGRAM, "--keep", "all"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "--keep: invalid choice: 'all'" in result.stderr
 
 
 def test_a_port_that_is_taken_is_refused() -> None:
     with serving() as server:
         port = server.base_url.rpartition(":")[2].removesuffix("/v1")
-        done = subprocess.run([*PROGRAM, "--port", port], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.endswith(f"--port {port}: [Errno {errno.EADDRINUSE}] {os.strerror(errno.EADDRINUSE)}\n")
+        result = subprocess.run([*PROGRAM, "--port", port], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.endswith(f"--port {port}: [Errno {errno.EADDRINUSE}] {os.strerror(errno.EADDRINUSE)}\n")

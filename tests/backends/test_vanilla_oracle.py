@@ -85,11 +85,11 @@ def test_sessions_come_as_blocks_in_the_order_of_time_and_scores_rise(vanilla: S
 
 def test_what_was_said_after_the_question_is_not_shown(vanilla: Served) -> None:
     vanilla.ingest(make_day("n1", 0, [make_session("s0", ["one", "two", "three"])]))
-    for asked_minute, shown in ((0, ["one"]), (1, ["one", "two"]), (2, ["one", "two", "three"])):
+    for asked_minute, texts in ((0, ["one"]), (1, ["one", "two"]), (2, ["one", "two", "three"])):
         request = make_query("n1", "x", 0)
         request.asked_at = moment(0, asked_minute)
         (item,) = vanilla.search(request).items
-        assert [line.split(": ")[1] for line in item.text.splitlines()] == shown
+        assert [line.split(": ")[1] for line in item.text.splitlines()] == texts
     request.asked_at = "2025-01-01T08:59:59Z"
     assert list(vanilla.search(request).items) == []
     request.asked_at = "2025-01-01T10:00:30+01:00"
@@ -137,11 +137,11 @@ def test_nothing_said_yet_is_no_error(vanilla: Served) -> None:
 
 def blocks_of(sessions: list[list[str]], count: int, setting: str) -> list[str]:
     """Blocks of the last ``count`` turns, made the plain way."""
-    said = [(number, turn) for number, texts in enumerate(sessions) for turn, text in enumerate(texts) if text]
+    positions = [(number, turn) for number, texts in enumerate(sessions) for turn, text in enumerate(texts) if text]
     blocks = []
     for number, texts in enumerate(sessions):
-        shown = [turn for session, turn in said[len(said) - count :] if session == number]
-        lines = [f"{('Maya Chen', 'Omar Haddad')[turn % 2]}: {texts[turn]}" for turn in shown]
+        turn_numbers = [turn for session, turn in positions[len(positions) - count :] if session == number]
+        lines = [f"{('Maya Chen', 'Omar Haddad')[turn % 2]}: {texts[turn]}" for turn in turn_numbers]
         if lines:
             blocks.append("\n".join([setting, *lines] if setting else lines))
     return blocks
@@ -159,8 +159,8 @@ def test_the_shown_turns_are_the_latest_that_fit(
 ) -> None:
     """Law: the longest run of turns up to the question of which every shorter one fits the budget too."""
     vanilla.reset("n1")
-    made = [make_session(f"s{n}", texts, minute=10 * n, place=place) for n, texts in enumerate(sessions)]
-    vanilla.ingest(make_day("n1", 0, made))
+    day_sessions = [make_session(f"s{n}", texts, minute=10 * n, place=place) for n, texts in enumerate(sessions)]
+    vanilla.ingest(make_day("n1", 0, day_sessions))
     setting = f"[at {place}]" if place else ""
     turns = sum(1 for texts in sessions for text in texts if text)
     # A bound at the very edge: what the last few turns take, one token more or less.
@@ -229,15 +229,15 @@ def test_a_session_named_twice_is_shown_once(known: Served) -> None:
 
 
 def test_an_access_marker_stands_at_the_head_of_every_session(known: Served) -> None:
-    found = known.find("n1", "x", 1, privileged_evidence=evidence("s1", "s0", marker="[access:DENY]"))
-    assert [text.splitlines()[0] for text in found] == ["[access:DENY]"] * 2
+    texts = known.find("n1", "x", 1, privileged_evidence=evidence("s1", "s0", marker="[access:DENY]"))
+    assert [text.splitlines()[0] for text in texts] == ["[access:DENY]"] * 2
     assert known.find("n1", "x", 1, privileged_evidence=evidence("s1")) == ["Maya Chen: three"]
 
 
 def test_bounds_take_from_the_end(known: Served) -> None:
-    sent = evidence("s1", "s2", "s0")
-    assert len(known.find("n1", "x", 1, privileged_evidence=sent, max_items=2)) == 2
-    assert known.find("n1", "x", 1, privileged_evidence=sent, max_context_tokens=10) == ["Maya Chen: three"]
+    all_evidence = evidence("s1", "s2", "s0")
+    assert len(known.find("n1", "x", 1, privileged_evidence=all_evidence, max_items=2)) == 2
+    assert known.find("n1", "x", 1, privileged_evidence=all_evidence, max_context_tokens=10) == ["Maya Chen: three"]
 
 
 def test_evidence_is_not_kept(known: Served) -> None:

@@ -57,15 +57,15 @@ def test_help_of_a_command_is_its_own(name: str) -> None:
 
 def help_lines(command: Any) -> Iterator[str]:
     """Yield the help texts of all options and arguments of a command and its subcommands."""
-    yield from (said for parameter in command.params if (said := getattr(parameter, "help", None)))
+    yield from (text for parameter in command.params if (text := getattr(parameter, "help", None)))
     for below in getattr(command, "commands", {}).values():
         yield from help_lines(below)
 
 
 @pytest.mark.parametrize("name", Commands.entries)
 def test_no_help_text_has_brackets_that_markup_would_remove(name: str) -> None:
-    for said in help_lines(Commands.entries[name].load(name)):
-        assert Text.from_markup(said).plain == said.replace("\\[", "[")
+    for text in help_lines(Commands.entries[name].load(name)):
+        assert Text.from_markup(text).plain == text.replace("\\[", "[")
 
 
 def test_brackets_in_a_progress_line_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,11 +85,13 @@ def test_the_demonstration_runs_what_is_installed(tmp_path: Path, monkeypatch: p
     questions = DemoQuestions(("a", "b"), ("a",), ("a",), 1)
 
     def parts() -> dict[str, tuple[str, ...]]:
-        made = _parts(tmp_path, questions, lacking(SLOW))
-        return {part.name: tuple(getattr(each, "name", str(each)) for each in part.config.backends) for part in made}
+        demo_parts = _parts(tmp_path, questions, lacking(SLOW))
+        return {
+            part.name: tuple(getattr(each, "name", str(each)) for each in part.config.backends) for part in demo_parts
+        }
 
     assert parts() == {"all": QUICK, "person": (*QUICK, SLOW), "llm": (TIMED,)}
-    without = {name: found for name, found in backends_by_name().items() if name != SLOW}
+    without = {name: backend for name, backend in backends_by_name().items() if name != SLOW}
     monkeypatch.setattr(demo, "backends_by_name", lambda: without)
     assert lacking(SLOW).slow == "pip install 'memarena[memsearch]'"
     assert parts() == {"all": QUICK, "llm": (TIMED,)}
@@ -139,9 +141,9 @@ def test_an_interrupted_demonstration_can_be_resumed(tmp_path: Path) -> None:
     _, stderr = first.communicate(timeout=60)
     assert first.returncode == 130
     assert stderr.splitlines()[-1] == f"interrupted; resume with: memarena demo --out {out} --resume"
-    answered, log = _answered(out / "all"), _run_id(out / "all")
+    answer_count, log = _answered(out / "all"), _run_id(out / "all")
     second = _start(out, "--resume")
-    _wait_for(lambda: _answered(out / "all") > answered, second)
+    _wait_for(lambda: _answered(out / "all") > answer_count, second)
     second.terminate()
     second.communicate(timeout=60)
     assert _run_id(out / "all") == log

@@ -82,19 +82,19 @@ _PROGRAMS: Mapping[str, Mapping[tuple[str, str], str]] = {
 
 def compose_program() -> list[str]:
     """``COMPOSE`` if it is set, as for ``make images``; else ``docker-compose`` 1.29 or Compose v2."""
-    if named := os.environ.get("COMPOSE"):
-        return shlex.split(named)
+    if command := os.environ.get("COMPOSE"):
+        return shlex.split(command)
     return ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
 
 
 def compose_programs() -> list[list[str]]:
     """Every compose that is here; the one that :func:`compose_program` takes first."""
-    found = [compose_program()] if os.environ.get("COMPOSE") else []
-    found += [["docker-compose"]] if shutil.which("docker-compose") else []
+    programs = [compose_program()] if os.environ.get("COMPOSE") else []
+    programs += [["docker-compose"]] if shutil.which("docker-compose") else []
     if shutil.which("docker"):
         version = subprocess.run(["docker", "compose", "version"], capture_output=True, timeout=60, check=False)
-        found += [["docker", "compose"]] if version.returncode == 0 else []
-    return found
+        programs += [["docker", "compose"]] if version.returncode == 0 else []
+    return programs
 
 
 def docker(*arguments: str) -> str:
@@ -104,8 +104,8 @@ def docker(*arguments: str) -> str:
     return result.stdout
 
 
-def succeed(done: subprocess.CompletedProcess[str]) -> None:
-    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+def succeed(result: subprocess.CompletedProcess[str]) -> None:
+    assert result.returncode == 0, f"{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
 
 
 @dataclass(frozen=True)

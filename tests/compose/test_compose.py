@@ -59,8 +59,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 def test_the_harness_runs_a_data_set_over_all_backends_and_writes_a_report(stack: Stack) -> None:
     """With a user's data set (test_up.py makes a world). It must be the first test: the backends' volumes are empty."""
     own = replace(stack, more=(("MEMARENA_DATASET", str(EXAMPLE)),))
-    done = own.compose("up", "--no-build", "--exit-code-from", "harness", "harness")
-    succeed(done)
+    result = own.compose("up", "--no-build", "--exit-code-from", "harness", "harness")
+    succeed(result)
     assert not list(stack.out.glob("world-*"))
     (run,) = stack.out.glob("run-*")
     page = (run / "report.html").read_text(encoding="utf-8")
@@ -194,21 +194,23 @@ def outcomes_by_backend(run: Path) -> dict[str, set[str]]:
 def test_a_harness_that_cannot_write_its_output_folder_exits_with_2(stack: Stack, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     closed = replace(stack, out=tmp_path, more=(("MEMARENA_USER", "10001"),))
-    done = closed.compose("run", "--rm", "--no-deps", "harness")
-    assert done.returncode == 2
-    assert "error: /out: user 10001 cannot write there; set MEMARENA_USER to one who can" in done.stdout + done.stderr
+    result = closed.compose("run", "--rm", "--no-deps", "harness")
+    assert result.returncode == 2
+    assert (
+        "error: /out: user 10001 cannot write there; set MEMARENA_USER to one who can" in result.stdout + result.stderr
+    )
 
 
 def test_sizes_of_images_and_versions_of_compose_are_printed(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     """compose/README.md states them."""
-    listed = docker("images", "--filter", "reference=memarena-*:latest", "--format", "{{.Repository}}\t{{.Size}}")
+    listing = docker("images", "--filter", "reference=memarena-*:latest", "--format", "{{.Repository}}\t{{.Size}}")
     versions = [
         subprocess.run([*program, "version"], capture_output=True, text=True, timeout=60, check=True).stdout
         for program in compose_programs()
     ]
     with capsys.disabled():
-        sys.stdout.write(f"\n{listed}compose: {'; '.join(version.splitlines()[0] for version in versions)}\n")
-    sizes = dict(line.split("\t") for line in listed.splitlines())
+        sys.stdout.write(f"\n{listing}compose: {'; '.join(version.splitlines()[0] for version in versions)}\n")
+    sizes = dict(line.split("\t") for line in listing.splitlines())
     assert {"memarena-harness", HELPER_IMAGE, "memarena-backend-vanilla-oracle"} <= set(sizes)
     assert all(size[0].isdigit() for size in sizes.values())
 

@@ -18,16 +18,21 @@ NAMED = {"MEMARENA_EXTRACTOR": "http://model:8000/v1", "MEMARENA_EXTRACTOR_MODEL
 def environment_of_the_harness(*files: str, **more: str) -> dict[str, str]:
     """By each compose that is here, which agree."""
     usual = {name: value for name, value in os.environ.items() if not name.startswith(("COMPOSE", "MEMARENA_"))}
-    given = [part for file in files for part in ("-f", str(ROOT / file))]
-    found = []
+    file_options = [part for file in files for part in ("-f", str(ROOT / file))]
+    environments = []
     for program in PROGRAMS:
-        done = subprocess.run(
-            [*program, *given, "config"], env={**usual, **more}, capture_output=True, text=True, timeout=60, check=False
+        result = subprocess.run(
+            [*program, *file_options, "config"],
+            env={**usual, **more},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
-        assert done.returncode == 0, f"{program}: {done.stderr}"
-        found.append(yaml.safe_load(done.stdout)["services"]["harness"]["environment"])
-    assert all(each == found[0] for each in found)
-    return dict(found[0])
+        assert result.returncode == 0, f"{program}: {result.stderr}"
+        environments.append(yaml.safe_load(result.stdout)["services"]["harness"]["environment"])
+    assert all(each == environments[0] for each in environments)
+    return dict(environments[0])
 
 
 @pytest.mark.skipif(not PROGRAMS, reason="no docker-compose and no docker compose here")

@@ -33,10 +33,10 @@ def test_every_compose_that_is_here_takes_the_file(name: str) -> None:
     """Neither needs a daemon for it. docker-compose 1.29 holds files to the schema of the Compose Specification."""
     files = ["-f", str(COMPOSE / "base.yaml"), "-f", str(COMPOSE / name)]
     for program in PROGRAMS:
-        done = subprocess.run([*program, *files, "config"], capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, f"{program}: {done.stderr}"
-        assert set(content_of(name)["services"]) <= set(yaml.safe_load(done.stdout)["services"])
-        assert not [line for line in done.stderr.splitlines() if "is not set" in line or "obsolete" in line]
+        result = subprocess.run([*program, *files, "config"], capture_output=True, text=True, timeout=60, check=False)
+        assert result.returncode == 0, f"{program}: {result.stderr}"
+        assert set(content_of(name)["services"]) <= set(yaml.safe_load(result.stdout)["services"])
+        assert not [line for line in result.stderr.splitlines() if "is not set" in line or "obsolete" in line]
 
 
 def test_all_files_were_looked_at() -> None:
@@ -63,18 +63,18 @@ def test_every_network_is_internal_and_every_service_is_on_one(name: str) -> Non
 @pytest.mark.parametrize("memory", ["bm25", "oracle", "example_typescript"])
 def test_without_options_each_compose_takes_the_harness_and_the_memory_that_is_named(memory: str) -> None:
     usual = {name: value for name, value in os.environ.items() if not name.startswith(("COMPOSE", "MEMARENA_"))}
-    given = {} if memory == "bm25" else {"MEMARENA_MEMORY": memory}
+    environment = {} if memory == "bm25" else {"MEMARENA_MEMORY": memory}
     for program in PROGRAMS:
-        done = subprocess.run(
+        result = subprocess.run(
             [*program, "config", "--services"],
             cwd=COMPOSE,
-            env={**usual, **given},
+            env={**usual, **environment},
             capture_output=True,
             text=True,
             timeout=60,
             check=False,
         )
-        assert (done.returncode, set(done.stdout.split())) == (0, {"harness", "exit-code", memory}), done.stderr
+        assert (result.returncode, set(result.stdout.split())) == (0, {"harness", "exit-code", memory}), result.stderr
 
 
 OF_ANOTHER_S_IMAGE = ("oracle.yaml", "mem0_raw.yaml")
@@ -85,12 +85,12 @@ OF_ANOTHER_S_IMAGE = ("oracle.yaml", "mem0_raw.yaml")
 def test_a_backend_is_ended_with_the_run_and_otherwise_what_its_image_says(name: str) -> None:
     backend = content_of(name)["services"][name.removesuffix(".yaml")]
     lines = (COMPOSE / backend["build"]["context"] / backend["build"]["dockerfile"]).read_text().splitlines()
-    said = {
+    instructions = {
         line.split()[0]: json.loads(line.split(maxsplit=1)[1]) for line in lines if line.startswith(("ENTRY", "CMD"))
     }
-    assert backend["entrypoint"] == ["sh", "/until-run-ends.sh", *said["ENTRYPOINT"]]
+    assert backend["entrypoint"] == ["sh", "/until-run-ends.sh", *instructions["ENTRYPOINT"]]
     # Compose forgets an image's command when it is given an entrypoint.
-    assert backend.get("command") == said.get("CMD") or name in OF_ANOTHER_S_IMAGE
+    assert backend.get("command") == instructions.get("CMD") or name in OF_ANOTHER_S_IMAGE
     assert {"lifetime:/lifetime:ro", "./until-run-ends.sh:/until-run-ends.sh:ro"} <= set(backend["volumes"])
 
 
@@ -146,8 +146,8 @@ def test_variables_that_the_files_take_are_in_the_guide(name: str) -> None:
     ]
     guides += [(COMPOSE / each["context"] / each["dockerfile"]).with_name("README.md") for each in built]
     guide = "".join(path.read_text(encoding="utf-8") for path in guides if path.exists())
-    taken = set(_variables((COMPOSE / name).read_text(encoding="utf-8")))
-    assert sorted(variable for variable in taken if variable not in guide) == []
+    variables = set(_variables((COMPOSE / name).read_text(encoding="utf-8")))
+    assert sorted(variable for variable in variables if variable not in guide) == []
 
 
 def _variables(text: str) -> list[str]:
@@ -155,12 +155,12 @@ def _variables(text: str) -> list[str]:
 
 
 def test_memsearch_is_told_every_setting_that_it_reads() -> None:
-    given = content_of("memsearch.yaml")["services"]["memsearch"]["environment"]
+    environment = content_of("memsearch.yaml")["services"]["memsearch"]["environment"]
     source = (ROOT / "backends/memsearch/README.md").read_text(encoding="utf-8")
     documented = {
         word
         for word in source.replace("`", " ").replace(",", " ").replace("=", " ").split()
         if word.startswith("MEMSEARCH_")
     }
-    assert documented == set(given)
+    assert documented == set(environment)
     assert len(documented) >= 7

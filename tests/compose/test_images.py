@@ -19,8 +19,8 @@ DOCKERFILES = sorted(
 
 def folders_of(step: str, text: str) -> list[str]:
     """What a Dockerfile gives a step, without extras."""
-    found = re.findall(rf"install_in_image\.py {step} ([^\n\\]*)", text)
-    return [word.strip('"').partition("[")[0] for line in found for word in line.split()]
+    lines = re.findall(rf"install_in_image\.py {step} ([^\n\\]*)", text)
+    return [word.strip('"').partition("[")[0] for line in lines for word in line.split()]
 
 
 def test_every_image_of_python_is_looked_at() -> None:
@@ -35,8 +35,8 @@ def test_an_image_installs_all_that_its_distributions_need_and_copies_sources_af
     if "install_in_image.py environment" not in text:
         assert set(ours) == {*folders_of("dependencies", text), *folders_of("more", text)}
     projects = [tomllib.loads((ROOT / each / "pyproject.toml").read_text())["project"] for each in ours]
-    needed = {re.split(r"[\[=<>]", each)[0] for project in projects for each in project["dependencies"]}
-    assert {each for each in needed if each.startswith("memarena")} <= {project["name"] for project in projects}
+    requirements = {re.split(r"[\[=<>]", each)[0] for project in projects for each in project["dependencies"]}
+    assert {each for each in requirements if each.startswith("memarena")} <= {project["name"] for project in projects}
     first = text[: text.index("install_in_image.py ours")]
     copied = re.findall(r"^COPY (.*) \S+$", first[: first.rindex("AS build")], re.MULTILINE)
     assert copied

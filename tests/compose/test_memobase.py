@@ -60,8 +60,8 @@ def test_the_container_is_shut_in(stack: Stack) -> None:
     with world() as (host, port), open_network() as network:
         with listener("--network", network) as ordinary:
             assert inside(ordinary, "connect", f"{host}:{port}") == "connected"
-        (said,) = stack.connect("memobase", (host, port))
-        assert said.startswith("refused:")
+        (outcome,) = stack.connect("memobase", (host, port))
+        assert outcome.startswith("refused:")
     (inspected,) = json.loads(docker("inspect", stack.container("memobase")))
     host = inspected["HostConfig"]
     assert inspected["Config"]["User"] == "memarena"
@@ -74,8 +74,8 @@ def test_the_container_does_not_reach_the_stores_of_its_server(stack: Stack) -> 
     with listener("--network", network, "--network-alias", "memobase-db", port=5432) as store:
         (attached,) = json.loads(docker("inspect", store))[0]["NetworkSettings"]["Networks"].values()
         assert stack.connect("memobase-server", ("memobase-db", 5432)) == ["connected"]
-        said = stack.connect("memobase", ("memobase-db", 5432), (attached["IPAddress"], 5432))
-        assert [each.startswith("refused:") for each in said] == [True, True]
+        outcomes = stack.connect("memobase", ("memobase-db", 5432), (attached["IPAddress"], 5432))
+        assert [each.startswith("refused:") for each in outcomes] == [True, True]
 
 
 def test_the_health_check_tells_a_backend_that_serves_from_a_closed_port(stack: Stack) -> None:

@@ -66,8 +66,8 @@ def running_in(run: Path, before: set[str]) -> str:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[Key, str]:
     """The answers of the same backend as a process."""
     out = tmp_path_factory.mktemp("whole") / "run"
-    done = memarena(*RUN, "--backend", "bm25", "--out", out)
-    assert done.returncode == 0, done.stderr
+    result = memarena(*RUN, "--backend", "bm25", "--out", out)
+    assert result.returncode == 0, result.stderr
     return answers(out)
 
 
@@ -77,10 +77,10 @@ def test_a_container_answers_like_a_process_and_leaves_nothing_behind(
     before = containers(), networks()
     oracle = "oracle=image:memarena-backend-vanilla-oracle --variant oracle"
     out = tmp_path / "run"
-    done = memarena(*RUN, "--backend", f"{IMAGE},{oracle}", "--diagnostic", "oracle", "--out", out, timeout_s=600)
-    assert done.returncode == 0, done.stderr
-    found = answers(out)
-    assert {key: answer for key, answer in found.items() if key[0].startswith("bm25")} == undisturbed
+    result = memarena(*RUN, "--backend", f"{IMAGE},{oracle}", "--diagnostic", "oracle", "--out", out, timeout_s=600)
+    assert result.returncode == 0, result.stderr
+    answers_by_key = answers(out)
+    assert {key: answer for key, answer in answers_by_key.items() if key[0].startswith("bm25")} == undisturbed
     assert {r.status for r in asked(out)} == {"answered"}
     assert (containers(), networks()) == before
     assert (out / "cells" / "bm25@extractive-s1" / "backend.log").stat().st_size > 0
@@ -107,8 +107,8 @@ def test_a_container_that_is_ended_is_started_again_and_costs_no_question(
     printed, _ = process.communicate(timeout=600)
     assert process.returncode == 0, printed
     assert answers(out) == undisturbed
-    said = [r.message for r in read_records(out, "problem") if isinstance(r, Problem)]
-    assert any("was started again: exit code" in message for message in said), said
+    messages = [r.message for r in read_records(out, "problem") if isinstance(r, Problem)]
+    assert any("was started again: exit code" in message for message in messages), messages
 
 
 def test_a_container_is_shut_in(tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ def test_containers_do_not_outlive_a_run_that_is_killed(tmp_path: Path) -> None:
 
 def test_a_log_says_which_image_a_cell_ran(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = memarena(*RUN, "--backend", IMAGE, "--limit", "1", "--out", out)
-    assert done.returncode == 0, done.stderr
+    result = memarena(*RUN, "--backend", IMAGE, "--limit", "1", "--out", out)
+    assert result.returncode == 0, result.stderr
     (started,) = [r for r in read_records(out) if isinstance(r, RunStarted)]
     cell: Cell = started.manifest.cells[0]
     expected = docker("image", "inspect", "--format", "{{.Id}}", "memarena-backend-bm25").strip()
@@ -277,5 +277,5 @@ def test_a_question_that_is_lost_for_good_is_named_counted_and_costs_no_other(
     assert [cell.strip() for cell in row.split("|")][3:6] == ["backend", "1", f"{100 / QUESTIONS:.1f}"]
 
 
-def without(lost: Key, found: Mapping[Key, object]) -> dict[Key, object]:
-    return {key: each for key, each in found.items() if key != lost}
+def without(lost: Key, entries: Mapping[Key, object]) -> dict[Key, object]:
+    return {key: each for key, each in entries.items() if key != lost}

@@ -61,21 +61,23 @@ def test_a_run_that_is_told_to_stop_ends_in_order_and_the_same_command_goes_on_w
 ) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    given = variables(out, MEMARENA_BACKEND_BM25=f"bm25={backend}")
-    process = subprocess.Popen(["sh", str(SCRIPT)], env=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    environment = variables(out, MEMARENA_BACKEND_BM25=f"bm25={backend}")
+    process = subprocess.Popen(["sh", str(SCRIPT)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     deadline = time.monotonic() + 120
     while not any(count(run, "asked") >= 3 for run in out.glob("run-*")):
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=60)[0].decode()
+    output = process.communicate(timeout=60)[0].decode()
     (run,) = out.glob("run-*")
-    assert (process.returncode, f"the same command goes on with {run}" in said) == (130, True), said
+    assert (process.returncode, f"the same command goes on with {run}" in output) == (130, True), output
     assert (out / "exit-code").read_text() == "130\n"
     assert count(run, "run_ended") == 1, "the log says how it ended"
     assert 3 <= len(times_answered(run)) < QUESTIONS
-    again = subprocess.run(["sh", str(SCRIPT)], env=given, capture_output=True, text=True, timeout=240, check=False)
+    again = subprocess.run(
+        ["sh", str(SCRIPT)], env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
     assert again.returncode == 0, again.stdout + again.stderr
     assert f"going on with {run}" in again.stdout
     assert list(out.glob("run-*")) == [run]
@@ -87,15 +89,17 @@ def test_a_run_that_is_told_to_stop_ends_in_order_and_the_same_command_goes_on_w
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         ({"MEMARENA_CELL_TOKEN": "short"}, "MEMARENA_CELL_TOKEN: expected at least 16 characters"),
         ({"MEMARENA_BACKEND_BM25": ""}, "no backend"),
     ],
 )
-def test_what_cannot_work_is_said_before_a_world_is_made(tmp_path: Path, more: dict[str, str], told: str) -> None:
-    given = variables(tmp_path, **{"MEMARENA_BACKEND_BM25": "bm25=127.0.0.1:1", **more})
-    done = subprocess.run(["sh", str(SCRIPT)], env=given, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr.startswith(f"error: {told}")) == (2, True), done.stderr
+def test_what_cannot_work_is_said_before_a_world_is_made(tmp_path: Path, more: dict[str, str], message: str) -> None:
+    environment = variables(tmp_path, **{"MEMARENA_BACKEND_BM25": "bm25=127.0.0.1:1", **more})
+    result = subprocess.run(
+        ["sh", str(SCRIPT)], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (result.returncode, result.stderr.startswith(f"error: {message}")) == (2, True), result.stderr
     assert list(tmp_path.iterdir()) == [tmp_path / "exit-code"]
     assert (tmp_path / "exit-code").read_text() == "2\n"

@@ -113,7 +113,7 @@ def begin(folder: Path, program: list[str], key: Path) -> Certifying:
         demanding = demanding.replace(f"{name} = false", f"{name} = true")
     (plan / PROFILE.name).write_text(demanding)
     (plan / "plan.yaml").write_text(yaml.safe_dump(PLAN))
-    given = {
+    environment = {
         "COMPOSE": " ".join(program),
         "COMPOSE_PROJECT_NAME": project,
         "MEMARENA_OLLAMA_IMAGE": f"ollama/ollama@{DIGESTS['ollama']}",
@@ -130,7 +130,7 @@ def begin(folder: Path, program: list[str], key: Path) -> Certifying:
     process = subprocess.Popen(
         ["./certify-spark.sh"],
         cwd=compose,
-        env={**os.environ, **given},
+        env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -144,9 +144,9 @@ def end(stack: Certifying) -> None:
     stack.process.kill()
     stack.process.communicate()
     for kind, remove in (("container", ["rm", "-f", "-v"]), ("network", ["rm"]), ("volume", ["rm"])):
-        listed = docker(kind, "ls", "-q", *(["-a"] if kind == "container" else []), "--filter", label).split()
-        if listed:
-            docker(kind, *remove, *listed)
+        ids = docker(kind, "ls", "-q", *(["-a"] if kind == "container" else []), "--filter", label).split()
+        if ids:
+            docker(kind, *remove, *ids)
     Path(f"/run/lock/{stack.project}.lock").unlink(missing_ok=True)
 
 
@@ -177,10 +177,10 @@ def test_the_documented_command_ends_with_a_bundle_that_verifies(
     stacks: dict[str, Certifying], key: Path, program: str
 ) -> None:
     stack = stacks[program]
-    said, _ = stack.process.communicate(timeout=600)
-    assert stack.process.returncode == 0, said[-4000:]
+    output, _ = stack.process.communicate(timeout=600)
+    assert stack.process.returncode == 0, output[-4000:]
     (bundle,) = (stack.folder / "out").glob("*.bundle")
-    assert f"certified: /out/{bundle.name}" in said
+    assert f"certified: /out/{bundle.name}" in output
 
     allowed = stack.folder / "allowed_signers"
     allowed.write_text(f"node {key.with_suffix('.pub').read_text()}")
@@ -191,10 +191,10 @@ def test_the_documented_command_ends_with_a_bundle_that_verifies(
 
     # What the warm-up did, in whose order it was, and that nothing took the engine's time beside the run.
     assert docker("wait", stack.container("embedder-warm")).strip() == "0"
-    asked = [line.split()[1] for line in docker("logs", stack.container("sglang")).splitlines() if "asked" in line]
-    assert asked.count("/v1/chat/completions") >= PLAN["run"]["limit"]  # type: ignore[index]
+    paths = [line.split()[1] for line in docker("logs", stack.container("sglang")).splitlines() if "asked" in line]
+    assert paths.count("/v1/chat/completions") >= PLAN["run"]["limit"]  # type: ignore[index]
     # The probe asks once whether the server is loading, before anything is metered.
-    assert [path for path in asked if path.startswith("/health")] in ([], ["/health"])
+    assert [path for path in paths if path.startswith("/health")] in ([], ["/health"])
     started = {
         name: json.loads(docker("inspect", stack.container(name)))[0]["State"]["StartedAt"]
         for name in ("ollama", "embedder-warm", "sglang", "certify")

@@ -99,21 +99,21 @@ def checkout(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Checkou
 def test_a_backend_that_is_gone_for_good_interrupts_its_cell_and_up_asks_what_is_left(checkout: Checkout) -> None:
     """``docker kill`` in the middle of its questions; Docker starts nothing again that was ended by hand."""
     files = ("-f", "base.yaml", "-f", "bm25.yaml", "-f", "vanilla.yaml")
-    given = {"MEMARENA_LIMIT": "3", "MEMARENA_HEALTH_S": "2"}
-    process = checkout.begin(*files, **given)
+    variables = {"MEMARENA_LIMIT": "3", "MEMARENA_HEALTH_S": "2"}
+    process = checkout.begin(*files, **variables)
     wait_for(lambda: process.poll() is not None or any(count(run, "asked") > 0 for run in checkout.out.glob("run-*")))
     run = checkout.run()
     first = next(iter(asked(run))).cell_id.partition("@")[0]
     docker("kill", checkout.container(first))
-    said, _ = process.communicate(timeout=200)
-    assert (process.returncode, checkout.exit_code()) == (1, "3"), said
+    output, _ = process.communicate(timeout=200)
+    assert (process.returncode, checkout.exit_code()) == (1, "3"), output
     ended = asked(run)
     assert {r.status for r in ended if r.cell_id.partition("@")[0] != first} == {"answered"}
     assert sum(r.cell_id.partition("@")[0] != first for r in ended) == 3
     assert not [r for r in ended if r.status == "backend_failed" and not r.lost]
 
-    done = checkout.command(*files, "up", **given)
-    assert (done.returncode, checkout.exit_code()) == (0, "0"), done.stdout + done.stderr
+    result = checkout.command(*files, "up", **variables)
+    assert (result.returncode, checkout.exit_code()) == (0, "0"), result.stdout + result.stderr
     assert (checkout.run(), len(answers(run))) == (run, 6)
     assert {r.status for r in asked(run) if not r.lost} <= {"answered", "infra_failed"}
 
@@ -132,19 +132,19 @@ def test_up_leaves_a_report_and_goes_on_after_ctrl_c(checkout: Checkout) -> None
     wait_for(lambda: process.poll() is not None or any(count(run, "asked") > 0 for run in checkout.out.glob("run-*")))
     # To the program alone: `docker` passes it on to `compose` itself, and a second one would be taken for a kill.
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=90)
-    assert process.returncode in {0, 130}, said
-    assert (checkout.exit_code(), checkout.running()) == ("130", ""), said
+    output, _ = process.communicate(timeout=90)
+    assert process.returncode in {0, 130}, output
+    assert (checkout.exit_code(), checkout.running()) == ("130", ""), output
     run = checkout.run()
     assert 0 < len(times_answered(run)) < 3
 
-    done = checkout.command("up", **limited)
-    said = done.stdout + done.stderr
-    assert (done.returncode, checkout.exit_code()) == (0, "0"), said
+    result = checkout.command("up", **limited)
+    output = result.stdout + result.stderr
+    assert (result.returncode, checkout.exit_code()) == (0, "0"), output
     wait_for(lambda: not checkout.running())
-    assert f"going on with {run}" in said
-    assert f"report: {run}/report.html" in said
-    assert "HTTP Request" not in said
+    assert f"going on with {run}" in output
+    assert f"report: {run}/report.html" in output
+    assert "HTTP Request" not in output
     assert (checkout.run(), len(answers(run)), set(times_answered(run).values())) == (run, 3, {1})
     assert (run / "report.html").exists()
     whose = checkout.out.stat().st_uid, checkout.out.stat().st_gid
@@ -154,13 +154,13 @@ def test_up_leaves_a_report_and_goes_on_after_ctrl_c(checkout: Checkout) -> None
 
 def test_up_of_another_memory_that_cannot_run_ends_by_itself_and_not_with_0(checkout: Checkout) -> None:
     """Nothing listens where its reader should be, so the run is over before the backend looks for it."""
-    given = {"MEMARENA_MEMORY": "vanilla", "MEMARENA_READER": "http://127.0.0.1:1/v1"}
-    done = checkout.command("up", **given)
-    assert done.returncode == 1, done.stdout + done.stderr
+    variables = {"MEMARENA_MEMORY": "vanilla", "MEMARENA_READER": "http://127.0.0.1:1/v1"}
+    result = checkout.command("up", **variables)
+    assert result.returncode == 1, result.stdout + result.stderr
     assert checkout.exit_code() == "2"
     wait_for(lambda: not checkout.running(), 30)
     services = docker(
         "ps", "-a", "--filter", f"label=com.docker.compose.project={checkout.project}", "--format", "{{.Names}}"
     )
     assert {"vanilla", "harness"} <= {word for name in services.split() for word in name.replace("_", "-").split("-")}
-    assert "cannot be reached" in checkout.command("logs", "harness", **given).stdout
+    assert "cannot be reached" in checkout.command("logs", "harness", **variables).stdout

@@ -27,8 +27,8 @@ def flags_of(name: str | None = None, *, edge: bool = False, resume: bool = Fals
     return RunFlags(name=name, edge=edge, resume=resume, settings=settings)
 
 
-def flags(**given: Any) -> RunFlags:
-    return flags_of(dataset=DATA, reader="extractive", **given)
+def flags(**settings: Any) -> RunFlags:
+    return flags_of(dataset=DATA, reader="extractive", **settings)
 
 
 # ------------------------------------------------------------------ the files
@@ -42,8 +42,14 @@ def test_a_file_names_backends_that_exist(name: str) -> None:
     values = {"dataset": ".", "readers": [{"spec": "extractive"}], **configuration.run}
     config = parse_config(values, name)
     chosen = {choose_backend(text).name for text in config.backends}
-    named = {*config.options, *config.settings, *config.prompt_styles, *config.access_markers, *config.whole_corpus}
-    assert named <= chosen
+    named_backends = {
+        *config.options,
+        *config.settings,
+        *config.prompt_styles,
+        *config.access_markers,
+        *config.whole_corpus,
+    }
+    assert named_backends <= chosen
 
 
 def test_the_list_says_what_each_is_used_for_and_needs() -> None:
@@ -61,14 +67,14 @@ def test_the_list_says_what_each_is_used_for_and_needs() -> None:
 
 
 def test_a_name_becomes_the_run_with_its_name_and_hash() -> None:
-    config, named = run_settings(flags(name="distractors"))
+    config, named_configuration = run_settings(flags(name="distractors"))
     assert config is not None
-    assert named is not None
+    assert named_configuration is not None
     assert config.backends == ("oracle", "recent=oracle")
     assert config.options["recent"]["distractors"] == "recent"
     assert config.seeds == ("s2", "s3", "s4")
     raw = files("memarena.configs").joinpath("distractors.toml").read_bytes()
-    assert (named.name, named.sha256) == ("distractors", hashlib.sha256(raw).hexdigest())
+    assert (named_configuration.name, named_configuration.sha256) == ("distractors", hashlib.sha256(raw).hexdigest())
 
 
 def test_flags_win_and_entries_of_maps_are_overridden_one_by_one() -> None:
@@ -140,11 +146,11 @@ def test_a_file_of_ones_own_may_hold_everything_and_its_data_set_counts_from_its
     path.write_text(
         'title = "mine"\n[run]\ndataset = "worlds/a"\nbackends = ["bm25"]\nreaders = [{ spec = "embedded" }]\n'
     )
-    config, named = run_settings(flags_of(name=str(path)))
+    config, named_configuration = run_settings(flags_of(name=str(path)))
     assert config is not None
-    assert named is not None
+    assert named_configuration is not None
     assert config.dataset == tmp_path / "worlds" / "a"
-    assert named.name == str(path)
+    assert named_configuration.name == str(path)
     again, _ = run_settings(flags_of(name=str(path), dataset=DATA, model="tiny"))
     assert again is not None
     assert again.dataset == DATA
@@ -200,8 +206,8 @@ def test_flags_that_decide_are_told_from_those_that_do_not(given: dict[str, Any]
 
 def test_defaults_are_those_of_the_configuration() -> None:
     """A flag that was not given says nothing: the record alone knows what holds then."""
-    config, named = run_settings(flags(backend="bm25"))
-    assert named is None
+    config, named_configuration = run_settings(flags(backend="bm25"))
+    assert named_configuration is None
     expected = parse_config({"dataset": DATA, "backends": ["bm25"], "readers": [{"spec": "extractive"}]}, "test")
     assert config == expected
 

@@ -42,8 +42,8 @@ class AnswerKeepsTheChat(Servicer):
         whole, self._before = self._answerer.answer, ""
 
         def answer(query: Query, *rest: Any) -> Events:
-            asked, self._before = replace(query, text=f"{self._before} {query.text}".strip()), query.text
-            return whole(asked, *rest)
+            joined_query, self._before = replace(query, text=f"{self._before} {query.text}".strip()), query.text
+            return whole(joined_query, *rest)
 
         self._answerer.answer = answer  # type: ignore[assignment, method-assign]
 
@@ -324,18 +324,18 @@ class AnybodySpeaksLater(EditedIngest):
     """Whoever speaks in a continuation is treated as a participant."""
 
     def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
-        sent, accepted = DayDigest(), DayDigest()
-        for digest in (sent, accepted):
+        full_digest, accepted = DayDigest(), DayDigest()
+        for digest in (full_digest, accepted):
             digest.add(pb.IngestRequest(header=header))
         known: set[str] = set()
         for frame in rest:
             if frame.HasField("trailer"):
-                if frame.trailer.digest == sent.trailer().digest:
+                if frame.trailer.digest == full_digest.trailer().digest:
                     frame.trailer.digest = accepted.trailer().digest
                 yield frame
                 continue
             try:
-                sent.add(frame)
+                full_digest.add(frame)
                 known |= {each.participant_id for each in frame.session.participants}
                 for turn in frame.session.turns if frame.session.continuation else ():
                     turn.speaker_id = turn.speaker_id if turn.speaker_id in known else min(known)
@@ -419,5 +419,5 @@ class ForgetForGood(Engine):
     def search(self, namespace: str, query: Query, call: Call) -> SearchOutcome:
         returned = super().search(namespace, query, call)
         never = self._never.get(namespace, ())
-        left = [item for item in returned.result.items if not any(target.says(item.text) for target in never)]
-        return replace(returned, result=replace(returned.result, items=left))
+        items = [item for item in returned.result.items if not any(target.says(item.text) for target in never)]
+        return replace(returned, result=replace(returned.result, items=items))

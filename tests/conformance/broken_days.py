@@ -194,19 +194,19 @@ class KeepsDamagedStaging(Engine):
         self._staged: dict[tuple[str, str], list[pb.IngestRequest]] = {}
 
     def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
-        seen, key = [pb.IngestRequest(header=header)], (header.namespace, header.batch_id)
+        frames, key = [pb.IngestRequest(header=header)], (header.namespace, header.batch_id)
 
         def noted() -> Frames:
             for frame in rest:
                 if not frame.HasField("trailer"):
-                    seen.append(_copy(frame))
+                    frames.append(_copy(frame))
                 yield frame
 
         try:
-            done = super().ingest(header, noted(), call)
+            result = super().ingest(header, noted(), call)
         except CallError as error:
             if error.code is grpc.StatusCode.DATA_LOSS:
-                self._staged[key] = seen
+                self._staged[key] = frames
             raise
         staged, days = self._staged.pop(key, None), memory_of(self).days.get(header.namespace)
         if staged is not None and days:
@@ -216,9 +216,9 @@ class KeepsDamagedStaging(Engine):
                 assembler.add(frame)
             assembler.add(pb.IngestRequest(trailer=digest.trailer()))
             there = {session.session_id for session in days[-1].sessions}
-            left = tuple(s for s in assembler.finish().day.sessions if s.session_id not in there)
-            days[-1] = replace(days[-1], sessions=(*left, *days[-1].sessions))
-        return done
+            missing_sessions = tuple(s for s in assembler.finish().day.sessions if s.session_id not in there)
+            days[-1] = replace(days[-1], sessions=(*missing_sessions, *days[-1].sessions))
+        return result
 
 
 class CutsBatchIds(DayStore):
@@ -264,7 +264,7 @@ class LastFrameOnly(EditedIngest):
             yield frame
 
     def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
-        done = super().ingest(header, rest, call)
+        result = super().ingest(header, rest, call)
         days = memory_of(self).days.get(header.namespace, [])
         if days:
             days[-1] = replace(
@@ -274,7 +274,7 @@ class LastFrameOnly(EditedIngest):
                     for s in days[-1].sessions
                 ),
             )
-        return done
+        return result
 
 
 class FailsAtTheLimit(EditedIngest):
@@ -288,11 +288,11 @@ class FailsAtTheLimit(EditedIngest):
 
 class KeepsCancelledDays(Engine):
     def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
-        seen = [pb.IngestRequest(header=header)]
+        frames = [pb.IngestRequest(header=header)]
 
         def noted() -> Frames:
             for frame in rest:
-                seen.append(frame)
+                frames.append(frame)
                 yield frame
 
         try:
@@ -301,7 +301,7 @@ class KeepsCancelledDays(Engine):
             days = memory_of(self).days.get(header.namespace)
             if days:
                 digest, assembler = DayDigest(), DayAssembler()
-                for frame in seen:
+                for frame in frames:
                     digest.add(frame)
                     assembler.add(frame)
                 assembler.add(pb.IngestRequest(trailer=digest.trailer()))
@@ -311,20 +311,20 @@ class KeepsCancelledDays(Engine):
 
 class ForgetsOnReplay(Engine):
     def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
-        done = super().ingest(header, rest, call)
-        if done.replayed:
+        result = super().ingest(header, rest, call)
+        if result.replayed:
             days = memory_of(self).days[header.namespace]
             days[:] = [day for day in days if day.index != header.day_index]
-        return done
+        return result
 
 
 class DoublesOnReplay(Engine):
     def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
-        done = super().ingest(header, rest, call)
-        if done.replayed:
+        result = super().ingest(header, rest, call)
+        if result.replayed:
             days = memory_of(self).days[header.namespace]
             days += [day for day in days if day.index == header.day_index][:1]
-        return done
+        return result
 
 
 class ReplacesOnConflict(Engine):
@@ -465,8 +465,10 @@ class ForgetTakesTheDay(Engine):
 class _WholeDays(Target):
     def frames_without(self, frames: Iterable[pb.IngestRequest]) -> tuple[list[pb.IngestRequest], int]:
         whole = list(frames)
-        left, gone = super().frames_without(whole)
-        return ([frame for frame in left if frame.HasField("header")] if gone else left), gone
+        remaining_frames, removed_count = super().frames_without(whole)
+        return (
+            [frame for frame in remaining_frames if frame.HasField("header")] if removed_count else remaining_frames
+        ), removed_count
 
 
 class ForgetTakesWholeTurns(Engine):

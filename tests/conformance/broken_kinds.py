@@ -145,12 +145,12 @@ class CountsByTheFirst(Servicer):
         access = request.search.model_access
         body = {"model": access.models[0].name if access.models else "", "texts": [request.search.text]}
         with suppress(urllib.error.HTTPError, ValueError):
-            sent = urllib.request.Request(
+            http_request = urllib.request.Request(
                 f"{access.base_url}/tokenize",
                 data=json.dumps(body).encode(),
                 headers={"Authorization": f"Bearer {access.token}"},
             )
-            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sent, timeout=10).close()
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(http_request, timeout=10).close()
         return super().answer(request, context)
 
 
@@ -460,8 +460,8 @@ class FirstThousandWords(SoundMemory):
     """Searches a text up to its thousandth word."""
 
     def matches(self, namespace: str, query: Query) -> list[Item]:
-        wanted, returned = words_of(query.text), super().matches(namespace, query)
-        return [item for item in returned if wanted & words_of(" ".join(item.text.split()[:1_000]))]
+        query_words, returned = words_of(query.text), super().matches(namespace, query)
+        return [item for item in returned if query_words & words_of(" ".join(item.text.split()[:1_000]))]
 
 
 class ReportsWhatItCuts(FirstThousandWords):
@@ -485,9 +485,9 @@ class FillsUp(Servicer):
         _, outcome = self._find(request, Call(context, None))
         response = pb.SearchResponse(visible_through_day=outcome.visible_through_day)
         for item in outcome.result.items:
-            put_items(one := pb.SearchResponse(), [item])
-            if response.ByteSize() + one.ByteSize() < RESPONSE_BYTES:
-                response.items.extend(one.items)
+            put_items(part := pb.SearchResponse(), [item])
+            if response.ByteSize() + part.ByteSize() < RESPONSE_BYTES:
+                response.items.extend(part.items)
         return response
 
 
@@ -597,8 +597,8 @@ class AllButOne(SoundMemory):
     """Returns twenty items without a bound, and with one less than all."""
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
-        held = len(self.matches(namespace, query))
-        most = 20 if not query.max_items else 19 if query.max_items == held > 20 else query.max_items
+        match_count = len(self.matches(namespace, query))
+        most = 20 if not query.max_items else 19 if query.max_items == match_count > 20 else query.max_items
         return super().search(namespace, replace(query, max_items=most), call)
 
 
@@ -623,8 +623,8 @@ class ForgetsByWords(Forgets):
 class _AllButTheLastFrame(Target):
     def frames_without(self, frames: Any) -> tuple[list[pb.IngestRequest], int]:
         *frames, last = frames
-        remaining, gone = super().frames_without(frames)
-        return [*remaining, last], gone
+        remaining, removed_count = super().frames_without(frames)
+        return [*remaining, last], removed_count
 
 
 class LastEventStays(Engine):
@@ -636,12 +636,12 @@ class EmptiedDaysGo(Engine):
     """A day of which nothing is left after a Forget is a day that never was."""
 
     def forget(self, namespace: str, target: Target, call: Call) -> int:
-        gone = super().forget(namespace, target, call)
+        removed_count = super().forget(namespace, target, call)
         days = [*self._store.days(namespace)]
-        if gone and not days[-1].sessions and not days[-1].events:
+        if removed_count and not days[-1].sessions and not days[-1].events:
             with self._store._guarded() as db:
                 db.execute("DELETE FROM days WHERE namespace = ? AND day_index = ?", (namespace, days[-1].index))
-        return gone
+        return removed_count
 
 
 class KnowsThePackage(health.HealthServicer):  # type: ignore[misc]  # grpc_health comes without types

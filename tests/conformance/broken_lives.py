@@ -76,9 +76,9 @@ class NearNamesInOneFile(SoundMemory):
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
         whole = [*days]
-        one = self.days.setdefault(namespace.lower(), [])
-        one += whole
-        self.days[namespace] = one
+        shared_days = self.days.setdefault(namespace.lower(), [])
+        shared_days += whole
+        self.days[namespace] = shared_days
 
 
 class LosesOnRestart(DayStore):
@@ -86,13 +86,13 @@ class LosesOnRestart(DayStore):
 
     def __init__(self, data_dir: Path) -> None:
         super().__init__(data_dir)
-        seen: set[str] = set()
+        namespaces: set[str] = set()
         with self._guarded() as db:
             query = "SELECT namespace, day_index, frames FROM days ORDER BY day_index"
             for namespace, index, frames in [*db.execute(query)]:
-                if self.lost(_unpack(frames), is_first=namespace not in seen):
+                if self.lost(_unpack(frames), is_first=namespace not in namespaces):
                     db.execute("DELETE FROM days WHERE namespace = ? AND day_index = ?", (namespace, index))
-                seen.add(namespace)
+                namespaces.add(namespace)
 
     def lost(self, frames: Sequence[pb.IngestRequest], *, is_first: bool) -> bool:
         return len(frames) == 2
@@ -251,8 +251,8 @@ class EventsOfTheNextDay(SoundMemory):
 
     def searched(self, namespace: str, query: Query) -> list[Day]:
         days = [*self.days.get(namespace, ())]
-        seen = [day for day in days if day.index <= query.as_of_day]
-        return [*seen, *(day for day in days[len(seen) : len(seen) + 1] if not day.sessions)]
+        visible_days = [day for day in days if day.index <= query.as_of_day]
+        return [*visible_days, *(day for day in days[len(visible_days) : len(visible_days) + 1] if not day.sessions)]
 
 
 class AtMostFifty(SoundMemory):
@@ -275,8 +275,10 @@ class SmallLetters(Takes):
 
 class AsciiIndex(SoundMemory):
     def matches(self, namespace: str, query: Query) -> list[Item]:
-        wanted = {*re.findall(r"[a-z0-9_]+", query.text.lower())}
-        return [i for i in super().matches(namespace, query) if wanted & {*re.findall(r"[a-z0-9_]+", i.text.lower())}]
+        query_words = {*re.findall(r"[a-z0-9_]+", query.text.lower())}
+        return [
+            i for i in super().matches(namespace, query) if query_words & {*re.findall(r"[a-z0-9_]+", i.text.lower())}
+        ]
 
 
 class EventsLater(CatchesUp):
@@ -347,7 +349,7 @@ class NeighbourSessionsWords(Labels):
 
 class EverySession(Labels):
     def label(self, item: Item, namespace: str, day: Day, session: Session, turn: Turn) -> Item:
-        every = tuple(each.session_id for one in self.days[namespace] for each in one.sessions)
+        every = tuple(each.session_id for other_day in self.days[namespace] for each in other_day.sessions)
         return replace(item, session_ids=every)
 
 
@@ -551,13 +553,13 @@ class ReadsByHand(Servicer):
         body = {"model": reading.model, "max_tokens": reading.max_tokens, "temperature": reading.temperature,
                 "seed": reading.seed, "stream": True, "stream_options": {"include_usage": True},
                 "messages": [{"role": "user", "content": f"{items}\n{request.search.text}"}], **self.more}  # fmt: skip
-        sent = urllib.request.Request(
+        http_request = urllib.request.Request(
             f"{access.base_url}/chat/completions",
             data=json.dumps(body).encode(),
             headers={"Authorization": f"Bearer {access.token}"},
         )
         texts, usage, finish = [], None, pb.FINISH_REASON_STOP
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sent, timeout=10) as reply:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(http_request, timeout=10) as reply:
             for line in reply.read().decode().split(self.line_end):
                 data = line.removeprefix(self.prefix).strip() if line.startswith(self.prefix) else ""
                 if not data or data == "[DONE]":
@@ -567,9 +569,9 @@ class ReadsByHand(Servicer):
                     texts.append(choice["delta"].get("content") or "")
                     if choice["finish_reason"] == "length":
                         finish = pb.FINISH_REASON_LENGTH
-                if counted := chunk.get("usage"):
-                    usage = pb.TokenUsage(prompt_tokens=counted["prompt_tokens"],
-                                          completion_tokens=counted["completion_tokens"])  # fmt: skip
+                if token_counts := chunk.get("usage"):
+                    usage = pb.TokenUsage(prompt_tokens=token_counts["prompt_tokens"],
+                                          completion_tokens=token_counts["completion_tokens"])  # fmt: skip
         yield from (pb.AnswerEvent(text_delta=pb.TextDelta(text=text)) for text in texts if text)
         yield pb.AnswerEvent(completed=pb.Completed(text="".join(texts), finish_reason=finish, usage=usage))
 
@@ -699,8 +701,8 @@ class LogsTokens(Servicer):
 
 class PrefersEvidence(SoundMemory):
     def matches(self, namespace: str, query: Query) -> list[Item]:
-        named = query.evidence.session_ids if query.evidence is not None else ()
-        return sorted(super().matches(namespace, query), key=lambda item: not set(item.session_ids) & set(named))
+        evidence_ids = query.evidence.session_ids if query.evidence is not None else ()
+        return sorted(super().matches(namespace, query), key=lambda item: not set(item.session_ids) & set(evidence_ids))
 
 
 class AnswersByEvidence(LetsEvidenceIn):

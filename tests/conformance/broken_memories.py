@@ -117,26 +117,26 @@ class NoSources(SoundMemory):
 
 class CountsLetters(SoundMemory):
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
-        kept: list[Item] = []
+        items: list[Item] = []
         for item in self.matches(namespace, query)[: query.max_items]:
             if (
                 query.max_context_tokens
-                and sum(len(each.text) for each in (*kept, item)) > 4 * query.max_context_tokens
+                and sum(len(each.text) for each in (*items, item)) > 4 * query.max_context_tokens
             ):
                 break
-            kept.append(item)
-        return SearchResult(kept)
+            items.append(item)
+        return SearchResult(items)
 
 
 class RoundsTokensDown(SoundMemory):
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
-        kept: list[Item] = []
+        items: list[Item] = []
         for item in self.matches(namespace, query)[: query.max_items or None]:
-            used = sum(len(each.text.encode()) // 4 for each in (*kept, item))
-            if query.max_context_tokens and used > query.max_context_tokens:
+            token_count = sum(len(each.text.encode()) // 4 for each in (*items, item))
+            if query.max_context_tokens and token_count > query.max_context_tokens:
                 break
-            kept.append(item)
-        return SearchResult(kept)
+            items.append(item)
+        return SearchResult(items)
 
 
 class NamesNeighbours(SoundMemory):

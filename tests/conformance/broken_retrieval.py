@@ -37,13 +37,16 @@ class RankedMemory(SoundMemory):
         return [passage.words for passage in self.passages(namespace, query)]
 
     def matches(self, namespace: str, query: Query) -> list[Item]:
-        wanted = words_of(query.text)
+        query_words = words_of(query.text)
         corpus = self.corpus(namespace, query)
-        seen = Counter(word for words in corpus for word in words & wanted)
+        passage_counts = Counter(word for words in corpus for word in words & query_words)
         scored = [
-            replace(passage.item, score=sum(math.log(1 + len(corpus) / seen[word]) for word in passage.words & wanted))
+            replace(
+                passage.item,
+                score=sum(math.log(1 + len(corpus) / passage_counts[word]) for word in passage.words & query_words),
+            )
             for passage in self.passages(namespace, query)
-            if passage.words & wanted
+            if passage.words & query_words
         ]
         return sorted(scored, key=lambda item: -item.score)
 

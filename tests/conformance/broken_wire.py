@@ -153,16 +153,16 @@ class CompletedFirst(Servicer):
     """All pieces come when they are there, but for the last one, which comes after Completed."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
-        pieces, held = 0, None
+        pieces, late_event = 0, None
         for event in super().answer(request, context):
             if event.HasField("text_delta"):
                 pieces += 1
                 if pieces == 3:
-                    held = event
+                    late_event = event
                     continue
             yield event
-        if held is not None:
-            yield held
+        if late_event is not None:
+            yield late_event
 
 
 class StripsAnswers(Servicer):
@@ -211,8 +211,8 @@ class PromptIgnoresBounds(Servicer):
 
 class _TakesEvidence(QueryParser):
     def _evidence(self, request: pb.SearchRequest) -> Evidence | None:
-        sent = request.privileged_evidence
-        return Evidence(tuple(sent.session_ids)) if request.HasField("privileged_evidence") else None
+        evidence = request.privileged_evidence
+        return Evidence(tuple(evidence.session_ids)) if request.HasField("privileged_evidence") else None
 
 
 class LetsEvidenceIn(Servicer):

@@ -62,12 +62,12 @@ class SoundMemory(Memory):
 
     def matches(self, namespace: str, query: Query) -> list[Item]:
         """Return the turns and events that share a word with the question, as items."""
-        wanted = set(WORD.findall(query.text.lower()))
+        query_words = set(WORD.findall(query.text.lower()))
         return [
             item
             for day in self.searched(namespace, query)
             for item in items_of(day)
-            if wanted & set(WORD.findall(item.text.lower()))
+            if query_words & set(WORD.findall(item.text.lower()))
         ]
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:

@@ -27,8 +27,10 @@ def command_of(name: str) -> list[str]:
         for backend in tomllib.loads(path.read_text(encoding="utf-8"))["backend"]:
             if backend["name"] == name:
                 argv: Sequence[str] = backend["command"]
-                kept = argv[: list(argv).index("--listen")]
-                return [word.replace("{python}", sys.executable).replace("{folder}", str(path.parent)) for word in kept]
+                words = argv[: list(argv).index("--listen")]
+                return [
+                    word.replace("{python}", sys.executable).replace("{folder}", str(path.parent)) for word in words
+                ]
     raise LookupError(name)
 
 
@@ -37,10 +39,10 @@ def test_a_backend_passes_and_survives_sigkill(name: str, tmp_path: Path) -> Non
     report = tmp_path / "report.xml"
     with restartable(command_of(name), tmp_path) as backend:
         arguments = ["--target", backend.address, "--restart-command", backend.restart_command, "--junit", str(report)]
-        done = CliRunner().invoke(app, ["conformance", *arguments])
-    lines = done.stdout.splitlines()
+        result = CliRunner().invoke(app, ["conformance", *arguments])
+    lines = result.stdout.splitlines()
     assert [line for line in lines if line.startswith("FAIL")] == [], (tmp_path / "log").read_text()
-    assert done.exit_code == 0
+    assert result.exit_code == 0
     assert any(line.startswith("ok   hlt.restart") for line in lines)
     assert lines[-1].startswith(f"{name} ")
     suite = ElementTree.parse(report).getroot()
@@ -58,9 +60,9 @@ def test_backend_that_loses_data_on_sigkill_fails_its_checks(
     report = tmp_path / "report.xml"
     with restartable([sys.executable, "-m", "tests.conformance.broken_processes", name], tmp_path) as backend:
         arguments = ["--target", backend.address, "--restart-command", backend.restart_command, "--junit", str(report)]
-        done = CliRunner().invoke(app, ["conformance", *arguments, "--only", "hlt", "--only", "rst"])
-    assert done.exit_code == 1
-    failed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("FAIL")]
+        result = CliRunner().invoke(app, ["conformance", *arguments, "--only", "hlt", "--only", "rst"])
+    assert result.exit_code == 1
+    failed = [line.split()[1] for line in result.stdout.splitlines() if line.startswith("FAIL")]
     assert failed == TABLE[name]["fails"]
     assert [
         case.attrib["name"] for case in ElementTree.parse(report).iter("testcase") if case.find("failure") is not None

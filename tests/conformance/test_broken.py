@@ -49,8 +49,8 @@ def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResu
             life_size=replace(SMALL, **row.get("life", {})),
             seed=SEED,
         )
-        named = {*row.get("fails", CHOSEN), *row.get("may_fail", ())}
-        only = [check.check_id for check in all_checks() if check.check_id not in CHOSEN - named]
+        check_ids = {*row.get("fails", CHOSEN), *row.get("may_fail", ())}
+        only = [check.check_id for check in all_checks() if check.check_id not in CHOSEN - check_ids]
         return run_suite(served.address, only=only, settings=settings)
     finally:
         served.stop()
@@ -108,9 +108,9 @@ def test_a_sound_backend_that_ranks_passes(runs: dict[str, Future[SuiteResult]])
 def test_a_defect_fails_exactly_the_checks_of_the_table(runs: dict[str, Future[SuiteResult]], name: str) -> None:
     result = runs[name].result()
     assert not result.passed
-    seen = {each.check.check_id: each.message for each in result.results if each.status == "failed"}
+    failures = {each.check.check_id: each.message for each in result.results if each.status == "failed"}
     # A race may show in one check or in two.
-    assert sorted(set(seen) - set(TABLE[name].get("may_fail", ()))) == sorted(TABLE[name]["fails"]), seen
+    assert sorted(set(failures) - set(TABLE[name].get("may_fail", ()))) == sorted(TABLE[name]["fails"]), failures
 
 
 def test_every_check_with_a_control_fails_for_a_backend_that_finds_nothing() -> None:

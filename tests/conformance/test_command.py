@@ -48,9 +48,9 @@ def memarena(capsys: pytest.CaptureFixture[str], *arguments: str) -> Done:
 
 
 def test_the_list_names_every_check_with_its_clauses(capsys: pytest.CaptureFixture[str]) -> None:
-    done = memarena(capsys, "--list")
-    assert done.returncode == 0
-    lines = done.stdout.splitlines()
+    result = memarena(capsys, "--list")
+    assert result.returncode == 0
+    lines = result.stdout.splitlines()
     assert [line.split()[0] for line in lines] == [check.check_id for check in all_checks()]
     assert all(check.clauses[0] in line for check, line in zip(all_checks(), lines, strict=True))
 
@@ -73,11 +73,11 @@ def test_the_list_names_every_check_with_its_clauses(capsys: pytest.CaptureFixtu
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    done = memarena(capsys, *arguments)
-    assert done.returncode == 2, done
-    assert words in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert done.stdout == ""
+    result = memarena(capsys, *arguments)
+    assert result.returncode == 2, result
+    assert words in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert result.stdout == ""
 
 
 def test_a_token_is_sent_and_its_absence_is_tested(
@@ -87,20 +87,21 @@ def test_a_token_is_sent_and_its_absence_is_tested(
     server = BackendServer(lambda _: SoundMemory(), tmp_path, "127.0.0.1:0", Security(bearer_token="secret"))
     try:
         without = memarena(capsys, "--target", server.address, "--only", "sec")
-        wanted = ("--target", server.address, "--token-env", "THE_TOKEN", "--only", "sec", "--only", "src.finds")
-        done = memarena(capsys, *wanted)
+        options = ("--target", server.address, "--token-env", "THE_TOKEN", "--only", "sec", "--only", "src.finds")
+        result = memarena(capsys, *options)
     finally:
         server.stop()
     assert without.returncode == 2
     assert "--token-env" in without.stderr
-    assert done.returncode == 0, done
-    assert "ok   sec.token" in done.stdout
-    assert "secret" not in done.stdout + done.stderr
+    assert result.returncode == 0, result
+    assert "ok   sec.token" in result.stdout
+    assert "secret" not in result.stdout + result.stderr
 
 
 def test_a_part_of_the_token_is_not_the_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "memarena_backend.server.hmac.compare_digest", lambda sent, token: len(sent) > 8 and token.startswith(sent)
+        "memarena_backend.server.hmac.compare_digest",
+        lambda credential, token: len(credential) > 8 and token.startswith(credential),
     )
     server = BackendServer(lambda _: SoundMemory(), tmp_path, "127.0.0.1:0", Security(bearer_token="secret"))
     try:
@@ -143,13 +144,13 @@ def test_numbers_that_no_enum_has_are_failed_checks_and_a_report(
 ) -> None:
     served = Served(Parts(servicer=OddlyNamed, status=7), tmp_path / "data")
     report = tmp_path / "report.xml"
-    wanted = ("--only", "dsc.complete", "--only", "hlt.serving", "--wait", "0", "--junit", str(report))
+    options = ("--only", "dsc.complete", "--only", "hlt.serving", "--wait", "0", "--junit", str(report))
     try:
-        done = memarena(capsys, "--target", served.address, *wanted)
+        result = memarena(capsys, "--target", served.address, *options)
     finally:
         served.stop()
-    assert (done.returncode, done.stderr) == (1, "")
-    dsc, hlt, summary = done.stdout.splitlines()
+    assert (result.returncode, result.stderr) == (1, "")
+    dsc, hlt, summary = result.stdout.splitlines()
     assert dsc.endswith("kind is 7, expected COMPETITOR or DIAGNOSTIC")
     assert hlt.endswith("Health of '' is unknown_7")
     assert summary.startswith("two lines 1 (unknown_7, contract 1.2): 0 passed, 2 failed")
@@ -240,8 +241,8 @@ def test_the_endpoint_serves_as_a_gateway_does(models: ScriptedModels) -> None:
 
 
 def test_texts_that_share_words_are_near_each_other() -> None:
-    def near(one: str, other: str) -> float:
-        return sum(a * b for a, b in zip(embed(one), embed(other), strict=True))
+    def near(text: str, other: str) -> float:
+        return sum(a * b for a, b in zip(embed(text), embed(other), strict=True))
 
     assert near("the canoe Zulobira", "Zulobira?") > 0.4 > near("the canoe Zulobira", "Pimisovi?")
     assert abs(near("a b c", "a b c") - 1) < 1e-4

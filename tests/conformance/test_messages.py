@@ -48,14 +48,14 @@ def engine_that_hashes(encoding: Encoding) -> type[Engine]:
     class Hashes(Engine):
         def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
             def edited() -> Frames:
-                seen, as_sent = [pb.IngestRequest(header=header)], DayDigest()
-                as_sent.add(seen[0])
+                frames, as_sent = [pb.IngestRequest(header=header)], DayDigest()
+                as_sent.add(frames[0])
                 for frame in rest:
                     if frame.HasField("trailer"):
-                        matches = frame.trailer.digest == encoding.digest(seen)
+                        matches = frame.trailer.digest == encoding.digest(frames)
                         frame.trailer.digest = as_sent.digest() if matches else bytes(DIGEST_BYTES)
                     else:
-                        seen.append(frame)
+                        frames.append(frame)
                         as_sent.add(frame)
                     yield frame
 
@@ -201,13 +201,13 @@ class CallsLater(Servicer):
         return response
 
     def _call(self, access: pb.ModelAccess) -> None:
-        sent = urllib.request.Request(
+        request = urllib.request.Request(
             f"{access.base_url}/chat/completions",
             data=json.dumps({"model": EXTRACTOR, "messages": []}).encode(),
             headers={"Authorization": f"Bearer {access.token}"},
         )
         with suppress(OSError, ValueError):
-            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(sent, timeout=5).close()
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=5).close()
 
 
 def test_late_calls_of_an_ingest_are_not_those_of_the_next_answer(tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ def printed_by_make(target: str, path: str) -> str:
 
 def test_every_backend_of_the_repository_is_checked_by_default() -> None:
     assert "scripts.conformance" in printed_by_make("conformance", os.environ["PATH"])
-    held = script.all_names()
-    assert {name.partition("+")[0] for name in held} == set(backend_folders.backend_names())
-    assert {"bm25", "memobase+double"} <= set(held)
+    names = script.all_names()
+    assert {name.partition("+")[0] for name in names} == set(backend_folders.backend_names())
+    assert {"bm25", "memobase+double"} <= set(names)
 
 
 def test_a_backend_that_is_added_is_held_in_the_ways_that_its_manifest_names(tmp_path: Path) -> None:
@@ -68,16 +68,16 @@ def test_without_names_a_backend_without_its_environment_is_left_out_and_by_name
     )
     (tmp_path / "requirements.txt").touch()
     monkeypatch.setenv("MEMARENA_ENVIRONMENTS", str(tmp_path / "environments"))
-    made: list[str] = []
-    monkeypatch.setattr(script, "make_environment", lambda environment, say: made.append(environment.name))
+    environment_names: list[str] = []
+    monkeypatch.setattr(script, "make_environment", lambda environment, say: environment_names.append(environment.name))
     backend = choose_backend(f"{tmp_path}/backend.toml")
     assert isinstance(backend, LaunchableBackend)
     chosen = {"apart": (backend, None)}
     assert script.ready(chosen, by_name=False) == {}
     assert capsys.readouterr().out == "apart: left out: not installed: run memarena backends install apart\n"
-    assert made == []
+    assert environment_names == []
     assert script.ready(chosen, by_name=True) == chosen
-    assert made == ["apart"]
+    assert environment_names == ["apart"]
 
 
 def test_times_lists_each_backend_and_warns_above_the_target() -> None:
@@ -117,8 +117,10 @@ def test_images_of_all_backends_with_a_compose_file_are_built_and_no_others() ->
     files, services = backend_folders.build_options().split(" build ")
     assert services.split() == ["harness", *backend_folders.compose_files()]
     assert {"bm25", "oracle", "memobase", "example_typescript"} <= set(services.split())
-    named = files.removeprefix("-f ").split(" -f ")
-    assert [(ROOT / "compose" / name).resolve() for name in named] == list(backend_folders.compose_files().values())
+    file_names = files.removeprefix("-f ").split(" -f ")
+    assert [(ROOT / "compose" / name).resolve() for name in file_names] == list(
+        backend_folders.compose_files().values()
+    )
 
 
 COMPOSE_FILES = backend_folders.compose_files(with_environments=True)

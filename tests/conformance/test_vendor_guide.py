@@ -16,9 +16,9 @@ SPEC = (ROOT / "proto" / "SPEC.md").read_text(encoding="utf-8")
 
 def test_checks_and_clauses_exist() -> None:
     known = {check.check_id for check in all_checks()} | {check.chapter for check in all_checks()}
-    named = set(re.findall(r"`([a-z]{3}\.[a-z0-9-]+)`", GUIDE)) | set(re.findall(r"--only ([a-z.-]+)", GUIDE))
-    assert len(named) > 20
-    assert named - known == set()
+    check_ids = set(re.findall(r"`([a-z]{3}\.[a-z0-9-]+)`", GUIDE)) | set(re.findall(r"--only ([a-z.-]+)", GUIDE))
+    assert len(check_ids) > 20
+    assert check_ids - known == set()
     clauses = set(re.findall(r"\b[A-Z]{3}-\d+\b", GUIDE)) - {"UTF-8"}
     assert clauses - set(re.findall(r"\*\*([A-Z]{3}-\d+)\*\*", SPEC)) == set()
 

@@ -80,7 +80,7 @@ class Walk:
 
     def run(self, command: str, **more: str) -> str:
         """Run a command of the guide, which must pass, and return its stdout."""
-        done = subprocess.run(
+        result = subprocess.run(
             shlex.split(self.here(command)),
             cwd=self.folder,
             env={**self.environment, **more},
@@ -89,8 +89,8 @@ class Walk:
             timeout=120,
             check=False,
         )
-        assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-2000:]}"
-        return done.stdout
+        assert result.returncode == 0, f"{command}\n{result.stdout[-3000:]}\n{result.stderr[-2000:]}"
+        return result.stdout
 
     def begin(self, stage: int) -> None:
         """Start the backend as it is at a stage of its development."""
@@ -114,11 +114,11 @@ class Walk:
 
 @pytest.fixture
 def walk(tmp_path: Path) -> Iterator[Walk]:
-    made = Walk(tmp_path)
+    new_walk = Walk(tmp_path)
     try:
-        yield made
+        yield new_walk
     finally:
-        made.end()
+        new_walk.end()
 
 
 def test_each_step_ends_with_a_command_that_passes(walk: Walk) -> None:
@@ -147,9 +147,9 @@ def test_it_is_found_by_its_manifest_and_measured(walk: Walk, tmp_path: Path) ->
     for name in ("my-backend", "stage"):
         (vendor / name).write_bytes((walk.folder / name).read_bytes())
         (vendor / name).chmod(0o755)
-    named = re.search(r'MEMARENA_BACKENDS="\$PWD/(\w+)"', manifest)
-    assert named is not None
-    returned = {"MEMARENA_BACKENDS": str(tmp_path / named[1])}
+    folder_match = re.search(r'MEMARENA_BACKENDS="\$PWD/(\w+)"', manifest)
+    assert folder_match is not None
+    returned = {"MEMARENA_BACKENDS": str(tmp_path / folder_match[1])}
     assert "backend mine" in walk.run("memarena doctor", **returned)
     start, measure, report = blocks()[-1].splitlines()
     assert start.startswith("./my-backend --listen 127.0.0.1:50051")

@@ -24,13 +24,13 @@ def refused(*arguments: str | Path) -> str:
     return line_of(here(*arguments))
 
 
-def line_of(done: subprocess.CompletedProcess[str]) -> str:
+def line_of(result: subprocess.CompletedProcess[str]) -> str:
     """Return the one line of standard error of a command that refused its input."""
-    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1, done.stderr
+    assert result.returncode == 2, (result.returncode, result.stdout, result.stderr)
+    lines = [line for line in result.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1, result.stderr
     assert lines[0].startswith("error: ")
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in result.stderr
     return lines[0]
 
 
@@ -328,18 +328,18 @@ def test_a_command_with_closed_standard_streams_works(closed: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("started", "stated"),
+    ("started", "message"),
     [
         ('"$@" >/dev/full', "cannot write: No space left on device"),
         ('mkdir gone && cd gone && rmdir ../gone && "$@"', "the current folder was removed"),
     ],
 )
-def test_a_full_disk_and_a_removed_folder_give_a_one_line_error(started: str, stated: str, tmp_path: Path) -> None:
+def test_a_full_disk_and_a_removed_folder_give_a_one_line_error(started: str, message: str, tmp_path: Path) -> None:
     words = command("doctor")
     result = subprocess.run(
         ["sh", "-c", started, "sh", *words], capture_output=True, text=True, cwd=tmp_path, check=False
     )
-    assert stated in line_of(result)
+    assert message in line_of(result)
 
 
 def test_characters_outside_the_terminals_encoding_become_question_marks() -> None:

@@ -39,7 +39,7 @@ class Played:
 
     configuration: Configuration
     started: RunStarted
-    asked: list[QuestionAsked]
+    attempts: list[QuestionAsked]
     calls: list[GatewayCall]
     ingests: list[IngestDone]
     described: list[BackendDescribed]
@@ -52,7 +52,7 @@ class Played:
 
     def of(self, backend: str) -> list[QuestionAsked]:
         """Return the attempts at questions of one backend's cell."""
-        return [question for question in self.asked if question.cell_id == self.cells[backend].cell_id]
+        return [attempt for attempt in self.attempts if attempt.cell_id == self.cells[backend].cell_id]
 
     def routes(self, backend: str) -> Counter[str]:
         cell = self.cells[backend].cell_id
@@ -77,8 +77,8 @@ def play(name: str, out: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
         if "reranker" in configuration.needs:
             reranker = stack.enter_context(ModelServer(model="reranker"))
             settings["reranker"] = reranker.base_url
-        config, named = run_settings(RunFlags(name=name, settings=settings))
-        request = RunRequest(out=out, config=config, configuration=named, cell_token=CELL_TOKEN)
+        config, named_configuration = run_settings(RunFlags(name=name, settings=settings))
+        request = RunRequest(out=out, config=config, configuration=named_configuration, cell_token=CELL_TOKEN)
         assert execute(request).reason == "completed"
     records = list(read_records(out))
     return Played(
@@ -132,7 +132,7 @@ def test_a_named_configuration_runs_and_the_manifest_says_which_it_was(played: P
     backends = played.configuration.run["backends"]
     assert isinstance(backends, list)
     assert list(played.cells) == [str(text).partition("=")[0] for text in backends]
-    assert Counter(each.status for each in played.asked) == {"answered": 2 * len(backends)}
+    assert Counter(each.status for each in played.attempts) == {"answered": 2 * len(backends)}
     CHECKS[played.configuration.name](played)
 
 
@@ -312,10 +312,10 @@ def evidence_sessions(played: Played) -> None:
     assert (every.projection, every.send_evidence, every.diagnostic) == ("evidence_sessions", True, True)
     with open_dataset(EXAMPLE) as data:
         evidence = data.evidence_session_ids
-        heard = {s.session_id for day in range(data.day_count) for s in data.day_sessions(None, day)}
+        session_ids = {s.session_id for day in range(data.day_count) for s in data.day_sessions(None, day)}
         egos = {day.namespace for day in played.ingests if day.cell_id == every.cell_id}
     sessions = sum(day.sessions for day in played.ingests if day.cell_id == every.cell_id)
-    assert 0 < sessions <= len(egos) * len(evidence) < len(egos) * len(heard)
+    assert 0 < sessions <= len(egos) * len(evidence) < len(egos) * len(session_ids)
 
 
 def markers(played: Played) -> None:

@@ -109,7 +109,7 @@ def test_unknown_requirements_give_a_one_line_error_and_exit_code_2(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("install",), "expected names of backends, or --all"),
         (("install", "own", "--all"), "expected names of backends, or --all"),
@@ -118,12 +118,12 @@ def test_unknown_requirements_give_a_one_line_error_and_exit_code_2(
     ],
 )
 def test_install_and_remove_name_the_argument_that_is_wrong(
-    own: tuple[Path, dict[str, str]], arguments: tuple[str, ...], told: str
+    own: tuple[Path, dict[str, str]], arguments: tuple[str, ...], message: str
 ) -> None:
     result = memarena(own[1], "backends", *arguments)
     assert result.returncode == 2
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 def test_a_backend_without_an_environment_needs_no_installation(own: tuple[Path, dict[str, str]]) -> None:

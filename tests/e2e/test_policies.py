@@ -54,10 +54,10 @@ def ignorant(_: PromptParts, __: str, ___: int) -> str:
     return "I don't know."
 
 
-def coin(asked: PromptParts, fact: str, seed: int) -> str:
+def coin(parts: PromptParts, fact: str, seed: int) -> str:
     """Disclose or refuse by a coin that depends on question, asker and seed, but not on permission."""
-    tossed = hashlib.sha256(f"{asked.question}/{asked.asked_by}/{seed}".encode()).digest()[0]
-    return disclose(asked, fact, seed) if tossed % 2 else refuse(asked, fact, seed)
+    tossed = hashlib.sha256(f"{parts.question}/{parts.asked_by}/{seed}".encode()).digest()[0]
+    return disclose(parts, fact, seed) if tossed % 2 else refuse(parts, fact, seed)
 
 
 @pytest.fixture(scope="module")

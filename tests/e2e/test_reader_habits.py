@@ -201,7 +201,7 @@ def test_a_resumed_run_asks_only_questions_that_failed_because_of_the_reader(tmp
     def bad(body: Body) -> Answer:
         if body.number == PROBES:
             unfit.append(body["messages"])
-        return refuses(400, LLAMA, lambda asked: asked["messages"] in unfit)(body)
+        return refuses(400, LLAMA, lambda request: request["messages"] in unfit)(body)
 
     with ModelServer(bad) as server:
         first = run(server, out)
@@ -210,8 +210,8 @@ def test_a_resumed_run_asks_only_questions_that_failed_because_of_the_reader(tmp
         server.script = good
         again = here("run", "--out", out, "--resume")
     assert again.returncode == 0, again.stderr
-    answered = [r.instance_id for r in asked(out) if r.status == "answered"]
-    assert len(answered) == len(set(answered)) == QUESTIONS
+    answered_ids = [r.instance_id for r in asked(out) if r.status == "answered"]
+    assert len(answered_ids) == len(set(answered_ids)) == QUESTIONS
 
 
 def test_a_reader_that_fails_every_question_ends_the_run_early(tmp_path: Path) -> None:

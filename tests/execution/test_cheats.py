@@ -67,7 +67,7 @@ class Remembers(CapturingBackend):
     def best(self, request: pb.SearchRequest) -> list[Kept]:
         words = set(request.text.casefold().split())
         turns = self.kept[request.namespace]
-        return sorted(turns, key=lambda kept: -len(words & set(kept.text.casefold().split())))[:10]
+        return sorted(turns, key=lambda turn: -len(words & set(turn.text.casefold().split())))[:10]
 
     def items(self, request: pb.SearchRequest) -> list[pb.MemoryItem]:
         """Return the items for a query, best first."""
@@ -109,7 +109,7 @@ class NamesEverySession(Remembers):
     """Claims every session of the namespace as source of every item."""
 
     def items(self, request: pb.SearchRequest) -> list[pb.MemoryItem]:
-        all_sessions = dict.fromkeys(kept.session for kept in self.kept[request.namespace])
+        all_sessions = dict.fromkeys(turn.session for turn in self.kept[request.namespace])
         return [pb.MemoryItem(text=k.text, source_session_ids=list(all_sessions)) for k in self.best(request)]
 
 
@@ -172,7 +172,7 @@ class KnowsOtherLives(Remembers):
             }
 
     def items(self, request: pb.SearchRequest) -> list[pb.MemoryItem]:
-        ingested = {kept.text for kept in self.kept[request.namespace]}
+        ingested = {turn.text for turn in self.kept[request.namespace]}
         others = sorted(set().union(*self.lives.values()) - ingested, key=lambda text: (-len(text), text))
         return [*super().items(request)[:9], *(pb.MemoryItem(text=text) for text in others[:1])]
 

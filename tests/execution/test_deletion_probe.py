@@ -119,12 +119,12 @@ def test_a_forget_that_deletes_nothing_or_too_much_shows_in_the_report(tmp_path:
 def test_targets_are_drawn_from_the_days_and_share_no_turn() -> None:
     with open_dataset(EXAMPLE) as dataset:
         ego = dataset.egos[0]
-        drawn = draw_targets(dataset, ego, 3, "seed")
-        assert drawn == draw_targets(dataset, ego, 3, "seed")
-        assert drawn != draw_targets(dataset, ego, 3, "another")
-    turns = [turn.turn_id for target in drawn for turn in target.turns]
-    assert len(turns) == len(set(turns)) and {target.kind for target in drawn} == {"session", "subject", "fact"}
-    for target in drawn:
+        targets = draw_targets(dataset, ego, 3, "seed")
+        assert targets == draw_targets(dataset, ego, 3, "seed")
+        assert targets != draw_targets(dataset, ego, 3, "another")
+    turns = [turn.turn_id for target in targets for turn in target.turns]
+    assert len(turns) == len(set(turns)) and {target.kind for target in targets} == {"session", "subject", "fact"}
+    for target in targets:
         if target.kind == "subject":
             assert all(target.value.casefold() in turn.text.casefold() for turn in target.turns)
         if target.control is not None:

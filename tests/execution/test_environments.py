@@ -33,10 +33,10 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Given:
     return given_double(tmp_path, monkeypatch)
 
 
-def install(given: Given) -> list[str]:
+def install(case: Given) -> list[str]:
     """Make the environment; return the lines that were printed."""
     lines: list[str] = []
-    make_environment(given.environment, lines.append)
+    make_environment(case.environment, lines.append)
     return lines
 
 
@@ -239,17 +239,17 @@ def test_a_root_that_cannot_be_written_to_gives_a_one_line_error(mine: Given, mo
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda folder: (folder / "constraints.txt").unlink(), "constraints.txt: cannot be read: No such file"),
         (lambda folder: (folder / "requirements.txt").write_text("-r requirements.txt"), "names itself with -r or -c"),
     ],
 )
 def test_unusable_requirement_files_are_named_as_missing(
-    mine: Given, change: Callable[[Path], object], told: str
+    mine: Given, change: Callable[[Path], object], message: str
 ) -> None:
     change(mine.folder)
-    assert told in (mine.backend.missing() or "")
+    assert message in (mine.backend.missing() or "")
 
 
 def test_remove_deletes_all_environments_of_a_backend_and_no_other(mine: Given) -> None:

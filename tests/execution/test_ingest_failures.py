@@ -121,9 +121,9 @@ def test_a_day_is_sent_again_where_the_contract_allows_it(
     with StumblingBackend(*codes) as backend:
         execute(RunRequest(out=tmp_path / "run", config=config(backend, "extractive")))
         assert not backend.codes
-    done = ingests(tmp_path / "run")
-    assert [r.code for r in done[: len(codes)]] == [code.name for code in codes]
-    assert all(r.duration_ns > 0 for r in done)
+    day_records = ingests(tmp_path / "run")
+    assert [r.code for r in day_records[: len(codes)]] == [code.name for code in codes]
+    assert all(r.duration_ns > 0 for r in day_records)
     first = asked(tmp_path / "run")[0].ego
     assert {r.status for r in asked(tmp_path / "run") if r.ego == first} == {expected}
 

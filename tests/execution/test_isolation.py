@@ -132,8 +132,8 @@ def test_arguments_are_overwritten_however_a_path_is_written() -> None:
         "hide_arguments([Path('world/a')]); print(Path('/proc/self/cmdline').read_text().split(chr(0))[3:-1])"
     )
     words = ["world/a", "./world/a/", "--out=world/a/", "world/b", "--seed=1"]
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
-    assert done.stdout == "['.......', '..........', '..............', 'world/b', '--seed=1']\n"
+    result = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert result.stdout == "['.......', '..........', '..............', 'world/b', '--seed=1']\n"
 
 
 def test_without_isolation_a_spy_that_gets_the_path_reads_the_gold(spy: Callable[..., Spied]) -> None:

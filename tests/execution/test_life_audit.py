@@ -42,7 +42,7 @@ AUDIT = LifeAudit(LifeIndex(LIFE), CorpusIndex([*LIFE, *OF_OTHERS]))
 
 
 @pytest.mark.parametrize(
-    ("text", "named", "sessions", "share"),
+    ("text", "source_ids", "sessions", "share"),
     [
         (KETTLE, [], {"a"}, 1.0),
         (KETTLE.upper().replace(",", " --"), [], {"a"}, 1.0),
@@ -65,9 +65,9 @@ AUDIT = LifeAudit(LifeIndex(LIFE), CorpusIndex([*LIFE, *OF_OTHERS]))
     ],
 )  # fmt: skip
 def test_an_item_holds_the_sessions_that_its_text_supports(
-    text: str, named: Sequence[str], sessions: set[str], share: float | None
+    text: str, source_ids: Sequence[str], sessions: set[str], share: float | None
 ) -> None:
-    (item,) = AUDIT.items([RetrievedItem(text=text, score=1.0, session_ids=tuple(named))], day=2)
+    (item,) = AUDIT.items([RetrievedItem(text=text, score=1.0, session_ids=tuple(source_ids))], day=2)
     assert item.held is not None
     assert set(item.held.session_ids) == sessions
     assert share is None or item.held.verbatim_share == share

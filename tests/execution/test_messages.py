@@ -37,8 +37,10 @@ def test_a_day_holds_exactly_the_egos_projection() -> None:
             for day in range(data.day_count):
                 names = ids(ego)
                 batch = day_batch(data, ego, day, names, None)
-                sent = [names.real(IdKind.SESSION, f.session.session_id) for f in batch.frames if f.HasField("session")]
-                assert sent == [s.session_id for s in data.day_sessions(ego, day)]
+                session_ids = [
+                    names.real(IdKind.SESSION, f.session.session_id) for f in batch.frames if f.HasField("session")
+                ]
+                assert session_ids == [s.session_id for s in data.day_sessions(ego, day)]
                 texts = [t.text for f in batch.frames if f.HasField("session") for t in f.session.turns]
                 assert texts == [t.text for s in data.day_sessions(ego, day) for t in s.turns]
                 events = [f.event.text for f in batch.frames if f.HasField("event")]
@@ -89,14 +91,14 @@ def test_the_longest_allowed_turns_fit_into_frames() -> None:
 
 def test_the_same_person_has_another_id_in_another_namespace() -> None:
     with open_dataset(EXAMPLE) as data:
-        seen = []
+        id_sets = []
         for ego in ("ines_okafor", "tomas_lindqvist"):
             frames = day_batch(data, ego, 0, ids(ego), None).frames
-            seen.append(
+            id_sets.append(
                 {p.participant_id for f in frames for p in f.session.participants if p.display_name == "Priya Raman"}
             )
-    assert all(len(s) == 1 for s in seen)
-    assert seen[0] != seen[1]
+    assert all(len(s) == 1 for s in id_sets)
+    assert id_sets[0] != id_sets[1]
 
 
 def test_a_question_has_asker_and_time_and_no_field_of_the_instance() -> None:
@@ -133,10 +135,12 @@ def test_the_whole_corpus_is_every_session_and_event_of_the_day_whoever_took_par
         for day in range(data.day_count):
             names = ids(ego)
             batch = day_batch(data, ego, day, names, None, "whole_corpus")
-            sent = [names.real(IdKind.SESSION, f.session.session_id) for f in batch.frames if f.HasField("session")]
+            session_ids = [
+                names.real(IdKind.SESSION, f.session.session_id) for f in batch.frames if f.HasField("session")
+            ]
             expected = [s for s in data.corpus.session_ids() if int(data.corpus.start_of(s)) == day]
-            assert sorted(filter(None, sent)) == sorted(expected)
-            starts = [data.corpus.start_of(s) for s in sent if s is not None]
+            assert sorted(filter(None, session_ids)) == sorted(expected)
+            starts = [data.corpus.start_of(s) for s in session_ids if s is not None]
             assert starts == sorted(starts)
             assert batch.events == sum(1 for event in data.events if event.day == day)
             assert batch.sessions > day_batch(data, ego, day, ids(ego), None).sessions
@@ -151,7 +155,7 @@ def test_the_whole_corpus_is_every_session_and_event_of_the_day_whoever_took_par
 def test_the_access_marker_has_the_gold_of_permission_questions_only() -> None:
     words = control_text()
     with open_dataset(EXAMPLE) as data:
-        seen = set()
+        markers = set()
         for question in plan_questions(data, data.instances, "interleaved", 0):
             names = ids(question.instance.ego_agent_id)
             request = search_request(question, READING, names, [])
@@ -159,12 +163,12 @@ def test_the_access_marker_has_the_gold_of_permission_questions_only() -> None:
             gold, marker = question.instance.gold, request.privileged_evidence.access_marker
             if isinstance(gold, PermissionGold):
                 assert marker == (words.access_denied if gold.expected_action == "withhold" else words.access_allowed)
-                seen.add(marker)
+                markers.add(marker)
             else:
                 assert marker == ""
             add_privileged_evidence(request, data, question, names)
             assert request.privileged_evidence.access_marker == ""
-    assert seen == {words.access_denied, words.access_allowed}
+    assert markers == {words.access_denied, words.access_allowed}
 
 
 @pytest.mark.parametrize(("known", "unknown"), [(2, 0), (1, 1), (0, 3)])
@@ -172,6 +176,6 @@ def test_items_are_translated_back_and_unknown_ids_counted(known: int, unknown: 
     names = ids()
     tokens = [names.make(IdKind.SESSION, f"sess_{i}") for i in range(known)]
     item = pb.MemoryItem(text="t", score=0.5, source_session_ids=[*tokens, *["x" * 32] * unknown])
-    (found,) = retrieved_items([item], names)
-    assert found.session_ids == tuple(f"sess_{i}" for i in range(known))
-    assert found.unknown_ids == unknown
+    (retrieved_item,) = retrieved_items([item], names)
+    assert retrieved_item.session_ids == tuple(f"sess_{i}" for i in range(known))
+    assert retrieved_item.unknown_ids == unknown

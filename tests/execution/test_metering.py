@@ -164,7 +164,7 @@ def test_a_recording_longer_than_the_run_gives_the_energy_of_each_phase(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("meters", "told"),
+    ("meters", "message"),
     [
         (("volts",), "volts: no such meter"),
         (("none", "procfs"), "none: goes with no other meter"),
@@ -173,11 +173,11 @@ def test_a_recording_longer_than_the_run_gives_the_energy_of_each_phase(tmp_path
     ],
 )
 def test_a_meter_that_cannot_be_used_ends_the_run_before_there_is_a_log(
-    tmp_path: Path, meters: tuple[str, ...], told: str
+    tmp_path: Path, meters: tuple[str, ...], message: str
 ) -> None:
     with pytest.raises(RunError, match="--meter") as raised:
         execute(RunRequest(out=tmp_path / "run", config=config(meters=meters)))
-    assert told in str(raised.value)
+    assert message in str(raised.value)
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "run" / "run.sqlite").exists()
 

@@ -52,9 +52,9 @@ def test_overlapping_waits_count_once_and_only_up_to_the_given_time() -> None:
     assert waited_ns(calls, 0, 90) == 0
 
 
-@pytest.mark.parametrize(("stated", "wait_s"), [("7", 7), ("0.5", 0.5), ("-3", 0)])
-def test_retry_after_in_seconds(stated: str, wait_s: float) -> None:
-    assert retry_after_s({"Retry-After": stated}) == wait_s
+@pytest.mark.parametrize(("header", "wait_s"), [("7", 7), ("0.5", 0.5), ("-3", 0)])
+def test_retry_after_in_seconds(header: str, wait_s: float) -> None:
+    assert retry_after_s({"Retry-After": header}) == wait_s
 
 
 def test_retry_after_as_a_date() -> None:
@@ -63,6 +63,6 @@ def test_retry_after_as_a_date() -> None:
     assert 0 < wait_s <= 3601
 
 
-@pytest.mark.parametrize("stated", ["", "soon", "nan", "inf", "Mon, 01 Jan 99999999999 00:00:00 GMT"])
-def test_an_unreadable_retry_after_is_ignored(stated: str) -> None:
-    assert retry_after_s({"Retry-After": stated}) is None
+@pytest.mark.parametrize("header", ["", "soon", "nan", "inf", "Mon, 01 Jan 99999999999 00:00:00 GMT"])
+def test_an_unreadable_retry_after_is_ignored(header: str) -> None:
+    assert retry_after_s({"Retry-After": header}) is None

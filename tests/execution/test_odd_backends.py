@@ -126,7 +126,7 @@ def run_of(backend: CapturingBackend, out: Path, **more: object) -> list[Questio
 
 @pytest.mark.parametrize("in_answer", [False, True])
 @pytest.mark.parametrize(
-    ("item", "named"),
+    ("item", "field_path"),
     [
         (pb.MemoryItem(text="x", score=float("nan")), "items[0].score"),
         (pb.MemoryItem(text="x", score=float("inf")), "items[0].score"),
@@ -134,12 +134,12 @@ def run_of(backend: CapturingBackend, out: Path, **more: object) -> list[Questio
     ],
 )
 def test_an_item_that_the_contract_forbids_is_the_backends_failure(
-    tmp_path: Path, item: pb.MemoryItem, named: str, in_answer: bool
+    tmp_path: Path, item: pb.MemoryItem, field_path: str, in_answer: bool
 ) -> None:
     """The log stays readable, although JSON has no number for NaN or infinity."""
     questions = run_of(OddItems(item, in_answer=in_answer), tmp_path / "run")
     assert [r.status for r in questions] == ["backend_failed"] * 2
-    assert all("CONTRACT" in r.cause and named in r.cause for r in questions)
+    assert all("CONTRACT" in r.cause and field_path in r.cause for r in questions)
     assert len(list(read_records(tmp_path / "run"))) > 2
 
 
@@ -236,17 +236,17 @@ class ShortTexts(CapturingBackend):
 
 
 @pytest.mark.parametrize(
-    ("limit", "told"),
+    ("limit", "message"),
     [
         ("max_turn_text_bytes", r"odd: takes turns and events of at most 20 bytes, and on day \d of \w+ the longest"),
         ("max_query_text_bytes", r"odd: takes questions of at most 20 bytes, and \w+ has "),
     ],
 )
 def test_a_text_above_the_declared_limit_ends_the_run_with_a_one_line_error(
-    tmp_path: Path, limit: str, told: str
+    tmp_path: Path, limit: str, message: str
 ) -> None:
     backend = ShortTexts(limit)
-    with pytest.raises(RunError, match=told):
+    with pytest.raises(RunError, match=message):
         run_of(backend, tmp_path / "run")
     assert backend.of("Ingest" if "turn" in limit else "Search") == []
 

@@ -58,9 +58,9 @@ def test_parallel_runs_share_one_server_and_leave_it_running(
 
 def test_a_display_name_shares_the_server_and_another_window_does_not(host: ReaderHost, started: _Started) -> None:
     host.need(EXTRACTIVE)
-    named = EXTRACTIVE.model_copy(update={"name": "short"})
-    host.need(named)
-    assert len(started.readers) == 1 and published(named) is not None
+    named_reader = EXTRACTIVE.model_copy(update={"name": "short"})
+    host.need(named_reader)
+    assert len(started.readers) == 1 and published(named_reader) is not None
     assert published(EXTRACTIVE.model_copy(update={"window_tokens": 512})) is None
 
 

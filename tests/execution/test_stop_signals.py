@@ -54,13 +54,13 @@ def test_a_signal_without_a_handler_keeps_its_default() -> None:
 
 
 def test_another_thread_changes_no_handler() -> None:
-    seen = []
+    handlers = []
 
     def look() -> None:
         with remembered_signals():
-            seen.append(signal.getsignal(signal.SIGINT))
+            handlers.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=look)
     thread.start()
     thread.join()
-    assert seen == [signal.getsignal(signal.SIGINT)]
+    assert handlers == [signal.getsignal(signal.SIGINT)]

@@ -305,10 +305,10 @@ def test_calls_that_the_gateway_refuses_are_recorded(harness: Harness) -> None:
         (400, token, {"route": "/v1/tokenize", "texts": "x"}),
         (400, token, {"route": "/v1/tokenize", "texts": ["x", 1]}),
     ]
-    for status, used, changes in cases:
-        record = refusal(harness, used, **changes)
+    for status, call_token, changes in cases:
+        record = refusal(harness, call_token, **changes)
         assert (record.status, record.phase) == (status, "refused"), changes
-        assert record.cell_id == ("cell" if used == token else None)
+        assert record.cell_id == ("cell" if call_token == token else None)
         assert not record.upstream_failed
         assert (record.received_to_forwarded_ns, record.done_ns) == (None, None)
     assert harness.reader.received == [], "nothing that was refused reached the model"

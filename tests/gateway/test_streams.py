@@ -133,7 +133,7 @@ def test_a_stream_with_an_empty_reply_is_complete(events: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "passed"),
+    ("chunk", "passed"),
     [
         (b"retry: 3000\n\n", b""),
         (b"id: 7\nevent: message\ndata: {}\n\n", b"data: {}\n\n"),
@@ -156,11 +156,11 @@ def test_a_stream_with_an_empty_reply_is_complete(events: list[bytes]) -> None:
         ),
     ],
 )  # fmt: skip
-def test_other_forms_of_chunks_are_normalised(sent: bytes, passed: bytes) -> None:
+def test_other_forms_of_chunks_are_normalised(chunk: bytes, passed: bytes) -> None:
     call = a_call()
     watch = StreamWatch(call, hide_usage=False)
     watch.feed(OPENING + event({"content": "x"}), 1)
-    assert watch.feed(sent, 2) == passed
+    assert watch.feed(chunk, 2) == passed
     assert watch.failure is None
     assert (call.prompt_tokens, call.server_prompt_ms) == (None, None)
 

@@ -96,7 +96,7 @@ def test_it_outlives_no_parent_that_is_killed(begin: str) -> None:
         "import os, signal, time\nfrom memarena.forked_worker import forked, forked_each\n"
         f"with {begin} as results:\n    os.kill(os.getpid(), signal.SIGKILL)"
     )
-    done = subprocess.run([sys.executable, "-c", killed], capture_output=True, timeout=60, check=False)
+    result = subprocess.run([sys.executable, "-c", killed], capture_output=True, timeout=60, check=False)
     # Worker processes hold standard error open: run() returns once all have ended.
-    assert done.returncode == -signal.SIGKILL
-    assert b"BrokenPipeError" in done.stderr
+    assert result.returncode == -signal.SIGKILL
+    assert b"BrokenPipeError" in result.stderr

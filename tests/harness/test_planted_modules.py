@@ -49,12 +49,12 @@ def planted(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[:2]))
 def test_no_file_of_the_current_folder_is_imported(command: tuple[str, ...], planted: Path) -> None:
     program, *arguments = command
-    done = subprocess.run(
+    result = subprocess.run(
         [BIN / program, *arguments], cwd=planted, capture_output=True, text=True, timeout=240, check=False
     )
     mark = planted.parent / MARK
     assert not mark.exists(), mark.read_text(encoding="utf-8")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_every_child_of_ours_is_started_so() -> None:

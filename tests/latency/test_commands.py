@@ -52,7 +52,7 @@ GROWTH = ("latency", "growth", "--dataset", EXAMPLE, "--days", "1", "--backend",
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "message"),
     [
         (["--max-answer-tokens", "0"], "--max-answer-tokens: expected 1 or more"),
         (["--reader-window", "10"], "--reader-window: expected 256 or more"),
@@ -80,17 +80,17 @@ GROWTH = ("latency", "growth", "--dataset", EXAMPLE, "--days", "1", "--backend",
     ],
 )
 def test_bad_input_of_a_study_gives_one_line_before_any_run(
-    flags: list[str], told: str, tmp_path: Path, refused: Refused, monkeypatch: pytest.MonkeyPatch
+    flags: list[str], message: str, tmp_path: Path, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMOBASE_URL", raising=False)
     monkeypatch.delenv("MEMOBASE_TOKEN", raising=False)
     out = tmp_path / "study"
-    assert told in refused(*overridden((*RUN, "--reader", "http://127.0.0.1:9", "--out", out), flags))
+    assert message in refused(*overridden((*RUN, "--reader", "http://127.0.0.1:9", "--out", out), flags))
     assert not out.exists()
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "message"),
     [
         (["--searches", "0"], "memarena latency growth: searches: expected 1 or more, got '0'"),
         (["--days", "0"], "--days 0: expected numbers from 1 on"),
@@ -109,10 +109,10 @@ def test_bad_input_of_a_study_gives_one_line_before_any_run(
     ],
 )
 def test_bad_input_of_growth_gives_one_line_before_any_run(
-    flags: list[str], told: str, tmp_path: Path, refused: Refused
+    flags: list[str], message: str, tmp_path: Path, refused: Refused
 ) -> None:
     out = tmp_path / "run"
-    assert told in refused(*overridden((*GROWTH, "--out", out), flags))
+    assert message in refused(*overridden((*GROWTH, "--out", out), flags))
     assert not out.exists()
 
 

@@ -124,8 +124,8 @@ def row(backend: str, joules: float | None) -> EfficiencyRow:
     )
 
 
-def joules_of(found: EfficiencyRow) -> float | None:
-    return found.gpu_j_per_query.value
+def joules_of(efficiency_row: EfficiencyRow) -> float | None:
+    return efficiency_row.gpu_j_per_query.value
 
 
 def test_break_even_divides_ingest_by_the_saving_per_question() -> None:

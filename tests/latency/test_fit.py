@@ -49,8 +49,8 @@ def drawn(ttft: Callable[[int], float], gamma: float, count: int = 90, noise: fl
 def test_the_coefficients_of_a_linear_reader_are_recovered(alpha: float, beta: float, gamma: float) -> None:
     fit = fit_reader("r", drawn(lambda n: 60 + alpha + beta * n, gamma))
     assert fit is not None
-    found = fit.llm.coefficients
-    assert (found.alpha_ms, found.beta_ms, found.gamma_ms) == pytest.approx(
+    coefficients = fit.llm.coefficients
+    assert (coefficients.alpha_ms, coefficients.beta_ms, coefficients.gamma_ms) == pytest.approx(
         (60 + alpha, beta, gamma), rel=1e-6, abs=1e-6
     )
     assert fit.ttft.coefficients.alpha_ms == pytest.approx(60 + alpha, rel=1e-6, abs=1e-6)

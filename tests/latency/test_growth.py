@@ -51,13 +51,13 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(run_dir: Path) -> Growth:
+def growth(run_dir: Path) -> Growth:
     return read_growth(run_dir)
 
 
-def test_growth_times_search_after_each_number_of_days(run_dir: Path, found: Growth) -> None:
-    assert [(p.backend, p.days) for p in found.points] == [("bm25", 1), ("bm25", 2), ("vanilla", 1), ("vanilla", 2)]
-    for first, second in (found.points[:2], found.points[2:]):
+def test_growth_times_search_after_each_number_of_days(run_dir: Path, growth: Growth) -> None:
+    assert [(p.backend, p.days) for p in growth.points] == [("bm25", 1), ("bm25", 2), ("vanilla", 1), ("vanilla", 2)]
+    for first, second in (growth.points[:2], growth.points[2:]):
         assert first.search.n == second.search.n == 12
         assert first.turns < second.turns
         assert first.ingest_s < second.ingest_s
@@ -66,21 +66,21 @@ def test_growth_times_search_after_each_number_of_days(run_dir: Path, found: Gro
         assert 0 < first.search_min_ms <= first.search.p50 <= first.search_max_ms
     assert (run_dir.parent / "files" / "growth.svg").read_text().startswith("<svg ")
     again = CliRunner().invoke(app, ["latency", "growth", str(run_dir), "--format", "json"])
-    assert json.loads(again.output) == json.loads(found.model_dump_json())
+    assert json.loads(again.output) == json.loads(growth.model_dump_json())
 
 
-def test_turns_are_counted_for_the_measured_ego_only(run_dir: Path, found: Growth) -> None:
-    (ego,) = found.egos
+def test_turns_are_counted_for_the_measured_ego_only(run_dir: Path, growth: Growth) -> None:
+    (ego,) = growth.egos
     ingested = [r for r in read_records(run_dir, "ingest") if isinstance(r, IngestDone)]
     turns = {(r.cell_id.partition("@")[0], r.day): r.turns for r in ingested}
     assert {r.ego for r in ingested} == {ego}
-    for point in found.points:
+    for point in growth.points:
         assert point.turns == sum(turns[point.backend, day] for day in range(point.days))
 
 
-def test_sidecar_servers_are_reported_separately_from_the_backend(run_dir: Path, found: Growth) -> None:
-    for point in found.points:
-        assert [taken.name for taken in point.beside] == ["server", "archive"]
+def test_sidecar_servers_are_reported_separately_from_the_backend(run_dir: Path, growth: Growth) -> None:
+    for point in growth.points:
+        assert [sidecar.name for sidecar in point.beside] == ["server", "archive"]
         server, archive = point.beside
         assert server.memory.value is not None
         assert server.memory_peak.value is not None
@@ -89,7 +89,7 @@ def test_sidecar_servers_are_reported_separately_from_the_backend(run_dir: Path,
         assert 300_000 <= server.disk.value < 400_000
         assert (archive.memory.status, archive.disk.value) == ("unavailable", server.disk.value)
         assert "no --beside archive" in archive.memory.reason
-    text = to_markdown(growth_document(found))
+    text = to_markdown(growth_document(growth))
     backend_tables, _, sidecar_tables = text.partition("## Servers beside the backends")
     assert "server" not in backend_tables.partition("## Search")[2]
     assert sidecar_tables.count("| bm25 |") == 4
@@ -97,10 +97,10 @@ def test_sidecar_servers_are_reported_separately_from_the_backend(run_dir: Path,
     assert "beside.0.memory.value" in csv.splitlines()[0]
 
 
-def test_points_without_sidecar_figures_are_named(found: Growth) -> None:
-    without = found.model_copy(update={"points": tuple(p.model_copy(update={"beside": ()}) for p in found.points)})
+def test_points_without_sidecar_figures_are_named(growth: Growth) -> None:
+    without = growth.model_copy(update={"points": tuple(p.model_copy(update={"beside": ()}) for p in growth.points)})
     assert "Servers beside" not in to_markdown(growth_document(without))
-    part = found.model_copy(update={"points": (found.points[0], *without.points[1:])})
+    part = growth.model_copy(update={"points": (growth.points[0], *without.points[1:])})
     assert "bm25 after 2 days: not taken" in to_markdown(growth_document(part))
 
 
@@ -112,7 +112,7 @@ def test_a_broken_file_of_servers_is_named(run_dir: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("memory", "disk", "told"),
+    ("memory", "disk", "message"),
     [
         (["server"], [], "--beside server: expected NAME=PID"),
         (["=1"], [], "--beside =1: expected NAME=PID"),
@@ -122,8 +122,8 @@ def test_a_broken_file_of_servers_is_named(run_dir: Path, tmp_path: Path) -> Non
         ([], ["server=/nowhere"], "--beside-disk server=/nowhere: no such folder"),
     ],
 )
-def test_missing_sidecar_servers_are_refused(memory: list[str], disk: list[str], told: str) -> None:
-    with pytest.raises(LatencyError, match=told):
+def test_missing_sidecar_servers_are_refused(memory: list[str], disk: list[str], message: str) -> None:
+    with pytest.raises(LatencyError, match=message):
         sidecars(memory, disk)
 
 
@@ -196,6 +196,8 @@ def test_a_run_without_timed_searches_has_no_growth(tmp_path: Path, run_dir: Pat
         read_growth(tmp_path / "run")
 
 
-@pytest.mark.parametrize(("value", "said"), [(0.0, "0"), (0.6, "0.6"), (2.4, "2.4"), (12.5, "12.5"), (1200.0, "1,200")])
-def test_tick_labels_show_their_values(value: float, said: str) -> None:
-    assert tick_label(value) == said
+@pytest.mark.parametrize(
+    ("value", "label"), [(0.0, "0"), (0.6, "0.6"), (2.4, "2.4"), (12.5, "12.5"), (1200.0, "1,200")]
+)
+def test_tick_labels_show_their_values(value: float, label: str) -> None:
+    assert tick_label(value) == label

@@ -24,8 +24,8 @@ def asked(number: int, *items: str, raw: str = "") -> QuestionAsked:
 
 def call(number: int, prompt: str, output: str = "") -> GatewayCall:
     question = make_question(f"q_{number}", Family.QA, text_gold("Porto"), "Where?")
-    made = make_call(f"c{number}", make_cell("bm25"), question, ttft_ms=1, server_ms=1, prompt=prompt)
-    return made.model_copy(update={"output": output})
+    record = make_call(f"c{number}", make_cell("bm25"), question, ttft_ms=1, server_ms=1, prompt=prompt)
+    return record.model_copy(update={"output": output})
 
 
 class BreaksOff:

@@ -36,21 +36,21 @@ class Logs:
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Logs:
     folder = tmp_path_factory.mktemp("logs")
-    made = Logs(*(folder / name for name in ("whole", "earlier", "other", "killed")))
+    paths = Logs(*(folder / name for name in ("whole", "earlier", "other", "killed")))
     records = golden_run.records()
     half = len(records) // 2
-    with LogWriter(made.whole) as log:
+    with LogWriter(paths.whole) as log:
         log.append(*records[:half])
-    shutil.copytree(made.whole, made.earlier)
-    with LogWriter(made.whole) as log:
+    shutil.copytree(paths.whole, paths.earlier)
+    with LogWriter(paths.whole) as log:
         log.append(*records[half:])
-    with LogWriter(made.other) as log:
+    with LogWriter(paths.other) as log:
         log.append(*(record.model_copy(update={"day": 3}) if record.kind == "asked" else record for record in records))
     with LogWriter(folder / "writing") as log:
         for start in range(0, len(records), 40):
             log.append(*records[start : start + 40])
-        shutil.copytree(folder / "writing", made.killed, ignore=shutil.ignore_patterns("*-shm"))
-    return made
+        shutil.copytree(folder / "writing", paths.killed, ignore=shutil.ignore_patterns("*-shm"))
+    return paths
 
 
 def pages(content: bytearray) -> range:

@@ -178,7 +178,7 @@ def test_signals_at_any_time_lose_no_written_and_no_later_record(tmp_path: Path)
         return False
 
     old_handler = signal.signal(signal.SIGALRM, interrupt)
-    written: list[str] = []
+    numbers: list[str] = []
     # What is raised in a callback of the collector (hypothesis has one) goes nowhere.
     gc.disable()
     try:
@@ -192,16 +192,16 @@ def test_signals_at_any_time_lose_no_written_and_no_later_record(tmp_path: Path)
                 # The second signal may come where the first has been handled here.
                 with suppress(KeyboardInterrupt):
                     if struck(log, usual_s * (1 + number % 50) / 50, record, problem(f"{number}")):
-                        written.append(f"{number}")
+                        numbers.append(f"{number}")
                 log.append(record, problem(f"after {number}"))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old_handler)
         gc.enable()
-    assert len(written) < 1400
+    assert len(numbers) < 1400
     messages = [r.message for r in read_records(tmp_path) if r.kind == "problem"]
     assert len(messages) == len(set(messages))
-    assert {*written, *(f"after {number}" for number in range(1500))} <= set(messages)
+    assert {*numbers, *(f"after {number}" for number in range(1500))} <= set(messages)
 
 
 def test_a_folder_without_a_log_is_named(tmp_path: Path) -> None:
@@ -281,9 +281,9 @@ def test_an_invalid_body_gives_one_line(every_kind: Path) -> None:
         odd = with_one_field_odd(body) if kind in ("asked", "gateway_call") else []
         for content in (*bad, *odd):
             damage(every_kind, seq, content)
-            for read in (read_projection(every_kind, kind, wants_raw=lambda _: True), read_records(every_kind, kind)):
+            for reader in (read_projection(every_kind, kind, wants_raw=lambda _: True), read_records(every_kind, kind)):
                 try:
-                    list(read)
+                    list(reader)
                 except LogError as error:
                     assert f"run.sqlite: record {seq} does not parse: " in str(error)
                 else:
@@ -292,7 +292,7 @@ def test_an_invalid_body_gives_one_line(every_kind: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "body", "told"),
+    ("kind", "body", "message"),
     [
         ("asked", "null", "asked: Input should be an object"),
         ("asked", "{}", "asked.cell_id: Field required"),
@@ -301,14 +301,14 @@ def test_an_invalid_body_gives_one_line(every_kind: Path) -> None:
         ("ingest", '{"kind":"ingest"}', "ingest.cell_id: Field required"),
     ],
 )
-def test_the_fault_of_a_body_is_named(tmp_path: Path, kind: str, body: str, told: str) -> None:
+def test_the_fault_of_a_body_is_named(tmp_path: Path, kind: str, body: str, message: str) -> None:
     run_dir = shutil.copytree(SMALL_RUN, tmp_path / "run")
     with LogWriter(run_dir) as log:
         log.append(call(1, TURN))
     with closing(sqlite3.connect(log_path(run_dir))) as db:
         [seq] = db.execute("SELECT max(seq) FROM records WHERE kind = ?", (kind,)).fetchone()
     damage(run_dir, seq, body)
-    with pytest.raises(LogError, match=re.escape(f"record {seq} does not parse: {told}")):
+    with pytest.raises(LogError, match=re.escape(f"record {seq} does not parse: {message}")):
         list(read_projection(run_dir, wants_raw=lambda _: False))
 
 

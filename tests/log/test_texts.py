@@ -39,11 +39,11 @@ def test_records_come_back_whole_whatever_their_texts_are(
     tmp_path_factory: pytest.TempPathFactory, items: list[str], raw: str, prompt: str
 ) -> None:
     run_dir = tmp_path_factory.mktemp("log")
-    written: list[AnyRecord] = [asked(1, *items, raw=raw), call(1, prompt, raw), asked(2, *items, *items, raw=prompt)]
+    records: list[AnyRecord] = [asked(1, *items, raw=raw), call(1, prompt, raw), asked(2, *items, *items, raw=prompt)]
     with LogWriter(run_dir) as log:
-        for record in written:
+        for record in records:
             log.append(record)
-    assert list(read_records(run_dir)) == written
+    assert list(read_records(run_dir)) == records
 
 
 @given(LONG)
@@ -95,8 +95,8 @@ def test_a_text_whose_record_failed_is_written_with_the_next_record_that_has_it(
             patched.setattr(log, "_db", full)
             log.append(asked(1, TURN))
         log.append(asked(2, TURN))
-    (found,) = [r for r in read_records(tmp_path) if r.kind == "asked"]
-    assert found == asked(2, TURN)
+    (record,) = [r for r in read_records(tmp_path) if r.kind == "asked"]
+    assert record == asked(2, TURN)
 
 
 def test_a_log_that_lacks_a_text_is_named(tmp_path: Path) -> None:
@@ -143,13 +143,13 @@ def test_notices_of_old_logs_are_lines(tmp_path: Path, line: str, notice: Notice
     run_dir = shutil.copytree(VERSION_1, tmp_path / "old")
     with closing(sqlite3.connect(log_path(run_dir))) as db, db:
         db.execute("INSERT INTO records (kind, cell_id, body) VALUES ('ingest', 'c', ?)", (json.dumps(day | counts),))
-    (read,) = (record for record in read_records(run_dir, "ingest") if record.kind == "ingest" and record.ego == "e")
-    assert read.notices == (notice,)
+    (ingest,) = (record for record in read_records(run_dir, "ingest") if record.kind == "ingest" and record.ego == "e")
+    assert ingest.notices == (notice,)
     assert notice.text == line
     with LogWriter(run_dir) as log:
-        log.append(read)
+        log.append(ingest)
     *_, again = read_records(run_dir, "ingest")
-    assert again == read
+    assert again == ingest
     assert check_schema(log_path(run_dir)) == SCHEMA_VERSION
 
 

@@ -221,20 +221,20 @@ class Double:
         if not log:
             return {"event_id": None, "add_profiles": [], "update_profiles": [], "delete_profiles": []}
         failed = "Failed to process profile or event: "
-        found = _facts(self._ask("List facts.", log, 520, failed))
+        facts = _facts(self._ask("List facts.", log, 520, failed))
         known = {(row.data["attributes"]["topic"], row.data["attributes"]["sub_topic"]): row for row in user.profile}
         memos = [
             {"memo_id": n, "new_info": memo, "current_memo": known[key].data["content"] if key in known else ""}
-            for n, (key, memo) in enumerate(found.items(), start=1)
+            for n, (key, memo) in enumerate(facts.items(), start=1)
         ]
         decided = self._ask("Decide for each.", repr(memos), 520, failed)
         actions = dict(re.findall(r"^(\d+)\. (\w+)::", decided, re.MULTILINE))
-        kept = [(key, memo, actions.get(str(n))) for n, (key, memo) in enumerate(found.items(), start=1)]
-        changes = [(key, memo, action) for key, memo, action in kept if action in {"APPEND", "UPDATE"}]
+        decisions = [(key, memo, actions.get(str(n))) for n, (key, memo) in enumerate(facts.items(), start=1)]
+        changes = [(key, memo, action) for key, memo, action in decisions if action in {"APPEND", "UPDATE"}]
         changes.sort(key=lambda change: change[0] in known)  # what is new stands before what is changed
         event = self._write_event(user, log, changes)
         self.after_event()
-        added, updated = [], []
+        added_ids, updated_ids = [], []
         now = self.order()
         for key, memo, action in changes:
             row = known.get(key)
@@ -242,15 +242,15 @@ class Double:
                 row = _Row({"content": memo, "attributes": {"topic": key[0], "sub_topic": key[1]}})
                 row.order = now
                 user.profile.append(row)
-                added.append(row.id)
+                added_ids.append(row.id)
                 continue
             row.data["content"] = f"{row.data['content']};{memo}" if action == "APPEND" else memo
             attributes = row.data["attributes"]
             attributes["update_hits"] = attributes.get("update_hits", 0) + 1
             row.touched(now)
             user.profile.append(user.profile.pop(user.profile.index(row)))
-            updated.append(row.id)
-        return {"event_id": event.id, "add_profiles": added, "update_profiles": updated, "delete_profiles": []}
+            updated_ids.append(row.id)
+        return {"event_id": event.id, "add_profiles": added_ids, "update_profiles": updated_ids, "delete_profiles": []}
 
     def _ask(self, system: str, question: str, errno: int, prefix: str) -> str:
         try:
@@ -265,8 +265,8 @@ class Double:
         lines = [line.strip() for line in log.split("\n") if line.strip().startswith("-")]
         vectors: Sequence[list[float] | None] = [None] * (len(lines) + 1)
         try:
-            told = "\n".join(f"- {'::'.join(key)}: {memo}" for key, memo, _ in changes)
-            vectors = self.models.embed([f"{log}\n{told}\n", *lines])
+            fact_text = "\n".join(f"- {'::'.join(key)}: {memo}" for key, memo, _ in changes)
+            vectors = self.models.embed([f"{log}\n{fact_text}\n", *lines])
         except ModelError:
             pass  # as the real server: what it cannot embed it keeps without a vector
         event.order = self.order()
@@ -280,13 +280,14 @@ class Double:
     # ------------------------------------------------------------ reading
 
     def search_events(self, user: _User, params: Mapping[str, str]) -> Json:
-        found = self._nearest(params, [(row, user.vectors[row.id]) for row in user.events])
-        return {"events": [_event(row, similarity) for row, similarity in found], "gists": []}
+        neighbours = self._nearest(params, [(row, user.vectors[row.id]) for row in user.events])
+        return {"events": [_event(row, similarity) for row, similarity in neighbours], "gists": []}
 
     def search_gists(self, user: _User, params: Mapping[str, str]) -> Json:
-        found = self._nearest(params, [(gist.row, gist.vector) for gist in user.gists])
+        neighbours = self._nearest(params, [(gist.row, gist.vector) for gist in user.gists])
         gists = [
-            {"id": row.id, "gist_data": row.data, **row.times(), "similarity": similarity} for row, similarity in found
+            {"id": row.id, "gist_data": row.data, **row.times(), "similarity": similarity}
+            for row, similarity in neighbours
         ]
         return {"gists": gists, "events": []}
 
@@ -305,13 +306,13 @@ class Double:
 
 def _facts(reply: str) -> dict[tuple[str, str], str]:
     """Facts by topic and sub-topic; several of one are joined."""
-    found: dict[tuple[str, str], str] = {}
+    facts: dict[tuple[str, str], str] = {}
     for line in reply.splitlines():
         parts = line.removeprefix("- ").split("::")
         if line.startswith("- ") and len(parts) == 3:
             key = (_unified(parts[0]), _unified(parts[1]))
-            found[key] = f"{found[key]}; {parts[2].strip()}" if key in found else parts[2].strip()
-    return found
+            facts[key] = f"{facts[key]}; {parts[2].strip()}" if key in facts else parts[2].strip()
+    return facts
 
 
 def _unified(name: str) -> str:
@@ -410,8 +411,8 @@ class _Handler(BaseHTTPRequestHandler):
         user = double.users.get(name, _User(None))
         match [method, *(part for part in parts if part != name)]:
             case ["GET", "users", "buffer", "capacity", "chat"]:
-                wanted = params.get("status", "processing")
-                waiting = [blob for blob, status in user.status.items() if status == wanted]
+                status_filter = params.get("status", "processing")
+                waiting = [blob for blob, status in user.status.items() if status == status_filter]
                 # A place in the buffer has an id of its own.
                 return {"ids": [str(uuid.uuid5(uuid.NAMESPACE_OID, blob)) for blob in waiting]}
             case ["GET", "users", "blobs", "chat"]:
@@ -470,13 +471,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--token", default=TOKEN)
-    asked = parser.add_mutually_exclusive_group(required=True)
-    asked.add_argument("--llm-base-url", help="OpenAI-compatible endpoint")
-    asked.add_argument("--scripted", action="store_true", help="models of its own, which extract by rule")
+    model_options = parser.add_mutually_exclusive_group(required=True)
+    model_options.add_argument("--llm-base-url", help="OpenAI-compatible endpoint")
+    model_options.add_argument("--scripted", action="store_true", help="models of its own, which extract by rule")
     parser.add_argument("--llm-api-key", default="none")
-    given = parser.parse_args(argv)
-    base_url = scripted_models().base_url if given.scripted else given.llm_base_url
-    double = Double(Models(base_url, given.llm_api_key), given.port, given.token, given.host)
+    arguments = parser.parse_args(argv)
+    base_url = scripted_models().base_url if arguments.scripted else arguments.llm_base_url
+    double = Double(Models(base_url, arguments.llm_api_key), arguments.port, arguments.token, arguments.host)
     sys.stdout.write(f"{double.url}\n")
     sys.stdout.flush()
     double.join()

@@ -62,8 +62,8 @@ class Session:
             return _UUID.sub(self._name, _TIME.sub("<time>", value))
         return value
 
-    def _name(self, found: re.Match[str]) -> str:
-        return self.names.setdefault(found[0], f"<id {len(self.names) + 1}>")
+    def _name(self, match: re.Match[str]) -> str:
+        return self.names.setdefault(match[0], f"<id {len(self.names) + 1}>")
 
 
 def say(*turns: tuple[str, str]) -> Json:
@@ -208,11 +208,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--models-port", type=int, required=True, help="where the server was told its models are")
     parser.add_argument("--server", required=True, help="version and commit of the server")
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args(argv)
-    with scripted_models(given.models_port) as models:
-        steps = recorded(given.url, given.token, models)
-    text = json.dumps({"server": given.server, "steps": steps}, indent=1, ensure_ascii=False)
-    given.out.write_text(text + "\n", encoding="utf-8")
+    arguments = parser.parse_args(argv)
+    with scripted_models(arguments.models_port) as models:
+        steps = recorded(arguments.url, arguments.token, models)
+    text = json.dumps({"server": arguments.server, "steps": steps}, indent=1, ensure_ascii=False)
+    arguments.out.write_text(text + "\n", encoding="utf-8")
     sys.stdout.write(f"{len(steps)} exchanges\n")
 
 

@@ -28,15 +28,15 @@ def log_of(conversation: str) -> str:
     """What the owner said, a line each, with the time at which it was said."""
     lines = []
     for line in conversation.splitlines():
-        said = _LINE.match(line)
-        if said and _WORD.search(said["text"]):
-            lines.append(f"- {said['name']}: {said['text']} [mention {said['time']}] // info")
+        match = _LINE.match(line)
+        if match and _WORD.search(match["text"]):
+            lines.append(f"- {match['name']}: {match['text']} [mention {match['time']}] // info")
     return "\n".join(lines)
 
 
 def facts_of(log: str) -> str:
     """Facts as ``- topic::sub_topic::memo``, a line each."""
-    facts = [f"- life::{said['what'].strip().lower()}::{said['value'].strip()}" for said in _FACT.finditer(log)]
+    facts = [f"- life::{match['what'].strip().lower()}::{match['value'].strip()}" for match in _FACT.finditer(log)]
     return "\n".join(dict.fromkeys(facts))
 
 

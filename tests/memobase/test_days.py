@@ -131,10 +131,10 @@ def test_a_server_that_is_away_is_unavailable_and_nothing_else(stack: Stack, ser
 def test_replays_ask_no_model_and_change_nothing(stack: Stack, served: Served) -> None:
     day = day_of("n", 0, told("s1", "My dog is called Rex."))
     served.ingest(day)
-    before, asked = everything(served, 0), len(stack.models.prompts)
+    before, prompt_count = everything(served, 0), len(stack.models.prompts)
     for _ in range(10):
         assert served.ingest(day).replayed
-    assert (everything(served, 0), len(stack.models.prompts)) == (before, asked)
+    assert (everything(served, 0), len(stack.models.prompts)) == (before, prompt_count)
 
 
 # ------------------------------------------------------------------ interruptions
@@ -284,14 +284,14 @@ def test_settings_that_make_no_sense_are_named(variables: dict[str, str], words:
 
 
 def test_settings_come_from_the_environment() -> None:
-    given = {
+    environment = {
         "MEMOBASE_URL": "http://m:1",
         "MEMOBASE_TOKEN": "t",
         "MEMOBASE_FLUSH": "day",
         "MEMOBASE_BLOB_BYTES": "9000",
     }
-    assert read_settings(given) == Settings("http://m:1", "t", flush="day", blob_bytes=9_000)
-    assert "t" not in repr(read_settings(given)).replace("http", "").replace("token", "").split("'")
+    assert read_settings(environment) == Settings("http://m:1", "t", flush="day", blob_bytes=9_000)
+    assert "t" not in repr(read_settings(environment)).replace("http", "").replace("token", "").split("'")
 
 
 def test_without_its_server_the_backend_does_not_start_and_says_why(stack: Stack, tmp_path: Path) -> None:

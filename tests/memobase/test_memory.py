@@ -36,10 +36,10 @@ def test_items_name_the_sessions_that_they_come_from(served: Served) -> None:
     served.ingest(day_of("n", 0, told("s1", "My dog is called Rex."), told("s2", "My boat is Aurora.")))
     served.ingest(day_of("n", 1, told("s3", "My dog is called Luna.", day=1)))
     items = served.search(question("What is my dog called?", 1)).items
-    found = {item.text: list(item.source_session_ids) for item in items}
-    assert found["life::dog: Luna"] == ["s1", "s3"]  # first said in one, changed by the other
-    assert found["life::boat: Aurora"] == ["s2"]
-    lines = {text: sessions for text, sessions in found.items() if text.startswith("Maya Chen: My dog")}
+    sessions_by_text = {item.text: list(item.source_session_ids) for item in items}
+    assert sessions_by_text["life::dog: Luna"] == ["s1", "s3"]  # first said in one, changed by the other
+    assert sessions_by_text["life::boat: Aurora"] == ["s2"]
+    lines = {text: sessions for text, sessions in sessions_by_text.items() if text.startswith("Maya Chen: My dog")}
     assert sorted(lines.values()) == [["s1"], ["s3"]]
     times = {item.text: item.time for item in items}
     assert times["life::dog: Luna"] == "2025-01-02T09:00:00+00:00"
@@ -57,7 +57,7 @@ def test_days_that_are_extracted_together_have_no_provenance_and_say_so(stack: S
         declared = served.stub.Describe(pb.DescribeRequest()).capabilities
         assert pb.CAPABILITY_PROVENANCE not in declared
         served.ingest(day_of("n", 0, told("s1", "My dog is called Rex."), told("s2", "My boat is Aurora.")))
-        assert sum("### Input Chats" in asked for asked in stack.models.prompts) == 1
+        assert sum("### Input Chats" in prompt for prompt in stack.models.prompts) == 1
         items = served.search(question("boat", 0, similarity="-1")).items
     assert len(items) == 4
     assert all(not item.source_session_ids for item in items)
@@ -125,9 +125,9 @@ def test_the_event_of_a_flush_that_failed_half_way_is_removed(stack: Stack, serv
     stack.double.after_event = fail
     response = served.ingest(day_of("n", 1, told("s2", "My dog is called Luna.", day=1)))
     assert notices(response) == {"sessions_given": 1, "extraction_empty": 1, "sessions_failed": 1}
-    found = texts_of(served.search(question("dog", 1)).items)
-    assert "life::dog: Rex" in found
-    assert not any("Luna" in text for text in found)
+    texts = texts_of(served.search(question("dog", 1)).items)
+    assert "life::dog: Rex" in texts
+    assert not any("Luna" in text for text in texts)
 
 
 def test_a_day_without_words_needs_no_model_and_says_nothing(stack: Stack, served: Served) -> None:
@@ -148,13 +148,13 @@ def test_without_model_access_nothing_is_extracted_or_searched(stack: Stack, ser
     assert code_of(refused.value) is grpc.StatusCode.INVALID_ARGUMENT
     assert bad_fields(refused.value) == ["header.model_access"]
     served.ingest(day_of("n", 0, told("s", "My dog is called Rex.")))
-    asked, embedded = len(stack.models.prompts), len(stack.models.embedded)
+    prompt_count, embedded = len(stack.models.prompts), len(stack.models.embedded)
     with pytest.raises(grpc.RpcError) as unsearched:
         served.search(make_query("n", "dog", 0))
     assert bad_fields(unsearched.value) == ["model_access"]
     off = [pb.Option(key="events", value="off")]
     assert served.find("n", "dog", 0, options=off) == ["life::dog: Rex"]
-    assert (len(stack.models.prompts), len(stack.models.embedded)) == (asked, embedded)
+    assert (len(stack.models.prompts), len(stack.models.embedded)) == (prompt_count, embedded)
 
 
 def test_a_session_longer_than_a_blob_is_given_in_parts_and_counts_once(stack: Stack) -> None:
@@ -164,9 +164,9 @@ def test_a_session_longer_than_a_blob_is_given_in_parts_and_counts_once(stack: S
         response = served.ingest(day_of("n", 0, make_session("s", [words, "Yes.", "My boat is Aurora."])))
         items = served.search(question("boat dog", 0)).items
     assert notices(response) == {"sessions_given": 1, "memories_stored": 7}
-    asked = [one for one in stack.models.prompts if "### Input Chats" in one]
-    assert len(asked) > 3
-    assert max(len(one.encode()) for one in asked) < 6_100
+    prompts = [prompt for prompt in stack.models.prompts if "### Input Chats" in prompt]
+    assert len(prompts) > 3
+    assert max(len(prompt.encode()) for prompt in prompts) < 6_100
     assert {"life::dog: Rex", "life::boat: Aurora"} <= set(texts_of(items))
     assert all(list(item.source_session_ids) == ["s"] for item in items)
 
@@ -233,7 +233,7 @@ def test_an_embedder_that_fails_in_a_search_is_an_error_and_not_an_empty_result(
 
 
 def _items(letter: str, sizes: list[int]) -> list[Item]:
-    return [Item(f"{letter}{'x' * size}", 1.0 / (1 + place)) for place, size in enumerate(sizes)]
+    return [Item(f"{letter}{'x' * size}", 1.0 / (1 + rank)) for rank, size in enumerate(sizes)]
 
 
 _SIZES = st.lists(st.integers(0, 60), max_size=8)
@@ -244,16 +244,16 @@ def test_profile_and_events_share_the_bounds(
     slots: list[int], events: list[int], share: float, max_items: int | None, max_tokens: int | None
 ) -> None:
     """Never above a bound; in order; nothing only where there is nothing, or not one character fits."""
-    profile, found = _items("p", slots), _items("e", events)
-    kept = list(fit_together(profile, found, share, max_items, max_tokens).items)
-    assert max_items is None or len(kept) <= max_items
-    assert max_tokens is None or sum(tokens_by_bytes(item.text) for item in kept) <= max_tokens
-    texts = [item.text for item in kept]
+    profile, event_items = _items("p", slots), _items("e", events)
+    items = list(fit_together(profile, event_items, share, max_items, max_tokens).items)
+    assert max_items is None or len(items) <= max_items
+    assert max_tokens is None or sum(tokens_by_bytes(item.text) for item in items) <= max_tokens
+    texts = [item.text for item in items]
     starts = [text[0] for text in texts]
     assert starts == sorted(starts, reverse=True)
-    assert bool(kept) == bool(profile or found)
+    assert bool(items) == bool(profile or event_items)
     if max_items is None and max_tokens is None:
-        assert kept == [*profile, *found]
+        assert items == [*profile, *event_items]
 
 
 def test_a_user_follows_from_the_namespace_and_from_nothing_else() -> None:

@@ -58,11 +58,11 @@ def test_every_call_of_the_server_is_counted_for_the_day_or_question_that_it_was
 ) -> None:
     with scripted_models() as models:
         assert run(models, tmp_path / "run", monkeypatch).reason == "completed"
-        asked, embedded = len(models.prompts), len(models.embedded)
+        prompt_count, embedded = len(models.prompts), len(models.embedded)
     log = tmp_path / "run"
     calls = [c for c in read_records(log, "gateway_call") if isinstance(c, GatewayCall)]
     extracting = [c for c in calls if c.model == EXTRACTOR and c.phase == "ingest"]
-    assert len(extracting) == asked
+    assert len(extracting) == prompt_count
     assert all(c.inferred and c.day is not None and c.ego and c.status == 200 for c in extracting)
     assert embedded > 0
     assert {c.phase for c in calls if c.model == EMBEDDER} == {"ingest", "search", "answer"}
@@ -86,10 +86,10 @@ def test_growth_is_measured_through_the_gateway_whose_port_and_token_the_server_
         flags = ["--backend", "memobase", "--days", "1,2", "--searches", "6", "--meter", "none"]
         flags += ["--embedder", models.base_url, "--embedder-model", EMBEDDER]
         flags += ["--extractor", models.base_url, "--extractor-model", EXTRACTOR, "--gateway-port", str(port)]
-        done = CliRunner().invoke(
+        result = CliRunner().invoke(
             app, ["latency", "growth", "--dataset", str(EXAMPLE), "--out", str(tmp_path / "run"), *flags]
         )
-    assert done.exit_code == 0, done.output
+    assert result.exit_code == 0, result.output
     assert [(p.backend, p.days, p.search.n) for p in read_growth(tmp_path / "run").points] == [
         ("memobase", 1, 6),
         ("memobase", 2, 6),
@@ -106,11 +106,11 @@ def test_where_no_backend_got_as_far_as_a_search_growth_says_where_the_reason_st
         monkeypatch.setenv("MEMOBASE_URL", double.url)
         flags = ["--backend", "memobase", "--days", "1", "--searches", "6", "--meter", "none"]
         flags += ["--embedder", models.base_url, "--embedder-model", EMBEDDER]
-        done = CliRunner().invoke(
+        result = CliRunner().invoke(
             app, ["latency", "growth", "--dataset", str(EXAMPLE), "--out", str(tmp_path / "run"), *flags]
         )
-    assert isinstance(done.exception, LatencyError)
-    assert "every backend failed before a search was timed; memarena report says why" in str(done.exception)
+    assert isinstance(result.exception, LatencyError)
+    assert "every backend failed before a search was timed; memarena report says why" in str(result.exception)
 
 
 def test_the_share_of_empty_extractions_can_be_read_from_the_log(
@@ -120,9 +120,9 @@ def test_the_share_of_empty_extractions_can_be_read_from_the_log(
         models.script = by(lambda system, user: "")
         assert run(models, tmp_path / "run", monkeypatch).reason == "completed"
     days = [r for r in read_records(tmp_path / "run", "ingest") if isinstance(r, IngestDone)]
-    given = sum(_count(day, "sessions_given") for day in days)
-    assert given > 10
-    assert sum(_count(day, "extraction_empty") for day in days) == given
+    session_count = sum(_count(day, "sessions_given") for day in days)
+    assert session_count > 10
+    assert sum(_count(day, "extraction_empty") for day in days) == session_count
     assert sum(_count(day, "sessions_failed") for day in days) == 0
 
 

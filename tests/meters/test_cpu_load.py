@@ -53,31 +53,31 @@ def load(
 def test_busy_time_that_the_run_did_not_use_is_that_of_others(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, busy_s: float, own_s: float, busy: float, others: float
 ) -> None:
-    found = load(monkeypatch, tmp_path / "stat", busy_s=busy_s, own_s=own_s)
-    assert found.busy.value == pytest.approx(busy)
-    assert found.others.value == pytest.approx(others)
-    assert found.others.unit == "%"
+    shares = load(monkeypatch, tmp_path / "stat", busy_s=busy_s, own_s=own_s)
+    assert shares.busy.value == pytest.approx(busy)
+    assert shares.others.value == pytest.approx(others)
+    assert shares.others.unit == "%"
 
 
 def test_a_server_that_may_run_on_this_machine_makes_others_unknown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    found = load(monkeypatch, tmp_path / "stat", busy_s=15, own_s=5, shared="a model runs at localhost:8000")
-    assert found.busy.value == pytest.approx(75)
-    assert (found.others.value, found.others.reason) == (None, "a model runs at localhost:8000")
+    shares = load(monkeypatch, tmp_path / "stat", busy_s=15, own_s=5, shared="a model runs at localhost:8000")
+    assert shares.busy.value == pytest.approx(75)
+    assert (shares.others.value, shares.others.reason) == (None, "a model runs at localhost:8000")
 
 
 def test_a_missing_reading_gives_a_reason_and_no_share(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     missing = CpuLoadSpan(tmp_path / "none").ended()
     unasked = CpuLoadSpan("no meter was asked for").ended()
     short = load(monkeypatch, tmp_path / "stat", busy_s=0.1, own_s=0.0, span_ns=900_000_000)
-    for found, reason in (
+    for shares, reason in (
         (missing, "No such file"),
         (unasked, "no meter was asked for"),
         (short, "the cell took 0.9 s, less than 1 s"),
     ):
-        assert (found.busy.value, found.others.value) == (None, None)
-        assert reason in found.others.reason
+        assert (shares.busy.value, shares.others.value) == (None, None)
+        assert reason in shares.others.reason
 
 
 def test_time_of_a_child_counts_as_own_also_when_it_has_ended() -> None:

@@ -166,14 +166,14 @@ def test_the_energy_counter_must_agree_within_three_percent(recorded: Recorded, 
 
 
 @pytest.mark.parametrize(
-    ("counter", "told"),
+    ("counter", "message"),
     [(lambda t: 25.0 * (t % 50), "went backwards"), (lambda _t: 7.0, "did not move")],
 )
 def test_a_counter_that_does_not_count_is_no_check(
-    recorded: Recorded, counter: Callable[[float], float], told: str
+    recorded: Recorded, counter: Callable[[float], float], message: str
 ) -> None:
     gpu = phase_energy(recorded(lambda _t: 25.0, 120, counter=counter), window(0, 100)).gpu_rail
-    assert told in reason(gpu.counter_difference_percent)
+    assert message in reason(gpu.counter_difference_percent)
     assert value(gpu.gross_j) == pytest.approx(2500)
 
 

@@ -174,14 +174,16 @@ def test_a_sampler_that_is_killed_keeps_all_but_its_last_line(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("meters", "hz", "told"),
+    ("meters", "hz", "message"),
     [
         (["wattmeter"], 10, "exit code 2: error: wattmeter: no such meter"),
         (["procfs"], 5000, r"exit code 2: error: --hz 5000"),
     ],
 )
-def test_a_sampler_that_cannot_start_gives_the_reason(tmp_path: Path, meters: list[str], hz: float, told: str) -> None:
-    with pytest.raises(MeterError, match=told):
+def test_a_sampler_that_cannot_start_gives_the_reason(
+    tmp_path: Path, meters: list[str], hz: float, message: str
+) -> None:
+    with pytest.raises(MeterError, match=message):
         Sampling.start(meters, tmp_path / "s.csv", hz=hz)
     assert not (tmp_path / "s.csv").exists()
 

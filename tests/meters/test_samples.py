@@ -73,7 +73,7 @@ def test_every_changed_byte_is_detected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         (("sample", "nvml", 0, 1, 2, 3.0), "line 5 is not a line of a samples file"),
         (("sample", "other", 0, 1, 2, 3.0), "line 5 is not a line of a samples file: 'other'"),
@@ -81,11 +81,11 @@ def test_every_changed_byte_is_detected(tmp_path: Path) -> None:
         (("guess", 1), "line 5 is not a line of a samples file: 'guess'"),
     ],
 )
-def test_a_complete_but_invalid_line_is_named(tmp_path: Path, line: tuple[object, ...], told: str) -> None:
+def test_a_complete_but_invalid_line_is_named(tmp_path: Path, line: tuple[object, ...], message: str) -> None:
     written(tmp_path / "s.csv", [])
     with (tmp_path / "s.csv").open("ab") as file:
         file.write(sealed(line))
-    with pytest.raises(MeterError, match=told):
+    with pytest.raises(MeterError, match=message):
         read_samples(tmp_path / "s.csv")
 
 

@@ -189,9 +189,9 @@ def test_a_sensor_that_cannot_be_read_is_unavailable_with_the_reason(tmp_path: P
     path = tmp_path / "hwmon1/temp1_input"
     assert absent(source) == {"acpitz@hwmon1.temp1.temperature": f"{path}: expected a whole number, found 'n/a'"}
     (tmp_path / "hwmon0/power1_input").unlink()
-    (gone,) = [value for value in source.read() if isinstance(value, Unavailable)]
-    assert gone.channel.name == "ina3221.VDD_IN.power"
-    assert gone.reason.endswith("power1_input: No such file or directory")
+    (missing_value,) = [value for value in source.read() if isinstance(value, Unavailable)]
+    assert missing_value.channel.name == "ina3221.VDD_IN.power"
+    assert missing_value.reason.endswith("power1_input: No such file or directory")
 
 
 def test_a_machine_without_power_rails_has_a_reason(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_constant_and_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("specs", "told"),
+    ("specs", "message"),
     [
         ([], "no meter is named"),
         (["wattmeter"], "wattmeter: no such meter; expected one of nvml, hwmon"),
@@ -312,6 +312,6 @@ def test_constant_and_none() -> None:
         (["procfs", "procfs"], "the meter procfs is there twice"),
     ],
 )
-def test_unknown_meters_are_refused(specs: list[str], told: str) -> None:
-    with pytest.raises(MeterError, match=told):
+def test_unknown_meters_are_refused(specs: list[str], message: str) -> None:
+    with pytest.raises(MeterError, match=message):
         open_sources(specs)

@@ -82,14 +82,14 @@ def test_what_happened_on_deny_items_adds_up(row: object) -> None:
 
 def _figures(*figures: Figure | float | None) -> list[float]:
     """All numbers of figures: value, deviation, ends."""
-    found: list[float] = []
+    numbers: list[float] = []
     for figure in figures:
         if isinstance(figure, Figure):
             parts = (figure.value, figure.sd, figure.low, figure.high)
-            found += [abs(part) for part in parts if part is not None]
+            numbers += [abs(part) for part in parts if part is not None]
         elif figure is not None:
-            found.append(abs(figure))
-    return found
+            numbers.append(abs(figure))
+    return numbers
 
 
 def _typed() -> dict[str, list[float]]:

@@ -48,21 +48,21 @@ BATCH_ID = "  string batch_id = 4;"
     ids=["renumbered", "renamed", "retyped", "enum renumbered", "rpc removed"],
 )
 def test_a_breaking_change_is_found(tmp_path: Path, old: str, new: str, word: str) -> None:
-    done = buf(changed_contract(tmp_path, old, new), "breaking", "--against", str(BASELINE))
-    assert done.returncode != 0
-    assert word in done.stdout
+    result = buf(changed_contract(tmp_path, old, new), "breaking", "--against", str(BASELINE))
+    assert result.returncode != 0
+    assert word in result.stdout
 
 
 def test_an_added_field_breaks_nothing(tmp_path: Path) -> None:
-    added = f"{BATCH_ID}\n  // OPTIONAL. Something new.\n  string addition = 99;"
-    done = buf(changed_contract(tmp_path, BATCH_ID, added), "breaking", "--against", str(BASELINE))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    addition = f"{BATCH_ID}\n  // OPTIONAL. Something new.\n  string addition = 99;"
+    result = buf(changed_contract(tmp_path, BATCH_ID, addition), "breaking", "--against", str(BASELINE))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 def test_a_field_without_a_comment_is_found_by_lint(tmp_path: Path) -> None:
-    done = buf(changed_contract(tmp_path, BATCH_ID, f"{BATCH_ID}\n  string addition = 99;"), "lint")
-    assert done.returncode != 0
-    assert "addition" in done.stdout
+    result = buf(changed_contract(tmp_path, BATCH_ID, f"{BATCH_ID}\n  string addition = 99;"), "lint")
+    assert result.returncode != 0
+    assert "addition" in result.stdout
 
 
 def test_the_baseline_holds_the_whole_service() -> None:
@@ -115,17 +115,17 @@ def test_clauses_are_numbered_without_gaps_and_once() -> None:
 
 
 def test_every_clause_that_is_cited_anywhere_is_stated() -> None:
-    stated = set(clauses_stated())
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    clauses = set(clauses_stated())
+    file_list = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     suffixes = (".py", ".pyi", ".md", ".proto", ".toml")
     cited = {
         (name, f"{match[1]}-{match[2]}")
-        for name in listed.split("\0")
+        for name in file_list.split("\0")
         if name.endswith(suffixes) and (ROOT / name).exists()
         for match in CLAUSE.finditer((ROOT / name).read_text(encoding="utf-8"))
     }
     assert len({clause for _, clause in cited}) > 20
-    assert sorted((name, clause) for name, clause in cited if clause not in stated) == []
+    assert sorted((name, clause) for name, clause in cited if clause not in clauses) == []
 
 
 @pytest.mark.parametrize("rpc", ["Describe", "Ingest", "Search", "Answer", "Reset", "Forget"])

@@ -95,14 +95,14 @@ def test_a_day_that_was_serialised_and_parsed_again_has_the_same_digest(
 
 
 @given(
-    one=st.tuples(HEADER, SESSIONS, st.lists(EVENT, max_size=2)),
-    two=st.tuples(HEADER, SESSIONS, st.lists(EVENT, max_size=2)),
+    first=st.tuples(HEADER, SESSIONS, st.lists(EVENT, max_size=2)),
+    second=st.tuples(HEADER, SESSIONS, st.lists(EVENT, max_size=2)),
 )
 def test_days_that_differ_have_different_digests(
-    one: tuple[pb.DayHeader, list[pb.Session], list[pb.Event]],
-    two: tuple[pb.DayHeader, list[pb.Session], list[pb.Event]],
+    first: tuple[pb.DayHeader, list[pb.Session], list[pb.Event]],
+    second: tuple[pb.DayHeader, list[pb.Session], list[pb.Event]],
 ) -> None:
-    assert (day_digest(*one) == day_digest(*two)) == (one == two)
+    assert (day_digest(*first) == day_digest(*second)) == (first == second)
 
 
 @given(texts=st.tuples(TEXT, TEXT, TEXT), other=st.tuples(TEXT, TEXT, TEXT))
@@ -182,7 +182,7 @@ def test_every_listed_event_field_counts(change: Callable[[pb.Event], object]) -
 def test_every_field_of_the_frames_is_either_listed_or_left_out_on_purpose() -> None:
     """A field added to the contract later must be put into a table or named here."""
     left_out = {"DayHeader.model_access", "Session.continuation"}
-    listed = {
+    field_names = {
         *(f"DayHeader.{name.split('.')[0].split(' ')[0]}" for name in HEADER_FIELDS),
         *(f"Session.{name.split('.')[0].split(' ')[0]}" for name in SESSION_FIELDS),
         *(f"Event.{name}" for name in EVENT_FIELDS),
@@ -191,7 +191,7 @@ def test_every_field_of_the_frames_is_either_listed_or_left_out_on_purpose() -> 
     }
     messages = (pb.DayHeader, pb.Session, pb.Event, pb.Turn, pb.Participant)
     there = {f"{m.DESCRIPTOR.name}.{field.name}" for m in messages for field in m.DESCRIPTOR.fields}
-    assert there == listed | left_out
+    assert there == field_names | left_out
 
 
 def test_model_access_does_not_count() -> None:

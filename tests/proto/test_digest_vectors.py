@@ -80,10 +80,10 @@ def test_a_vector_agrees_with_the_table_read_a_second_time(vector: dict[str, Any
 
 
 def test_the_library_agrees_with_every_vector() -> None:
-    done = run_script()
-    assert done.stderr == ""
-    assert done.stdout == f"{len(VECTORS)} digest vectors agree\n"
-    assert done.returncode == 0
+    result = run_script()
+    assert result.stderr == ""
+    assert result.stdout == f"{len(VECTORS)} digest vectors agree\n"
+    assert result.returncode == 0
 
 
 @pytest.mark.parametrize("key", ["digest_hex", "encoded_hex", "turn_count"])
@@ -93,9 +93,9 @@ def test_a_vector_with_another_result_is_found_and_named(tmp_path: Path, key: st
     vector[key] = vector[key] + 1 if isinstance(vector[key], int) else vector[key][:-1] + "x"
     changed = tmp_path / "changed.json"
     changed.write_text(json.dumps(document), encoding="utf-8")
-    done = run_script("--file", str(changed))
-    assert done.returncode == 1
-    assert f"changed.json: {vector['name']}.{key}:" in done.stderr
+    result = run_script("--file", str(changed))
+    assert result.returncode == 1
+    assert f"changed.json: {vector['name']}.{key}:" in result.stderr
 
 
 def test_filling_never_rewrites_a_result(tmp_path: Path) -> None:
@@ -106,9 +106,9 @@ def test_filling_never_rewrites_a_result(tmp_path: Path) -> None:
         del missing[key]
     copy = tmp_path / "copy.json"
     copy.write_text(json.dumps(document), encoding="utf-8")
-    done = run_script("--fill", "--file", str(copy))
+    result = run_script("--fill", "--file", str(copy))
     after = json.loads(copy.read_text(encoding="utf-8"))["vectors"]
-    assert done.returncode == 1
+    assert result.returncode == 1
     assert after[0]["digest_hex"] == "00" * 32
     assert after[1]["digest_hex"] == VECTORS[1]["digest_hex"]
 

@@ -41,7 +41,7 @@ def test_an_empty_context_gives_no_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "shown",
+    "option_text",
     [
         "A) Paris\nB) Porto\nC) Rome",
         "(A) Paris (B) Porto (C) Rome",
@@ -50,8 +50,8 @@ def test_an_empty_context_gives_no_answer() -> None:
         "Options:\n[A] Paris\n[B] Porto\n[C] Rome",
     ],
 )
-def test_of_lettered_options_the_best_supported_letter_is_the_answer(shown: str) -> None:
-    assert ask(f"Where did they meet Bo?\n{shown}") == "B"
+def test_of_lettered_options_the_best_supported_letter_is_the_answer(option_text: str) -> None:
+    assert ask(f"Where did they meet Bo?\n{option_text}") == "B"
 
 
 def test_unsupported_options_are_not_guessed() -> None:

@@ -108,8 +108,8 @@ def post(gateway: Gateway, route: str, body: object, token: str) -> tuple[int, A
             return error.code, json.load(error)
 
 
-def dot(one: list[float], other: list[float]) -> float:
-    return sum(a * b for a, b in zip(one, other, strict=True))
+def dot(first: list[float], second: list[float]) -> float:
+    return sum(a * b for a, b in zip(first, second, strict=True))
 
 
 def test_a_reranker_ranks_through_the_gateway_and_no_other_model_does(tmp_path: Path) -> None:

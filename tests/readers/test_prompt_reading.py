@@ -78,8 +78,8 @@ def test_times_and_speakers_of_items_are_kept() -> None:
 
 
 def test_options_belong_to_the_question() -> None:
-    asked = "Bo bought a ____.\nA) kayak\nB) kite"
-    assert read([Message("user", f"Context:\n- {FACT}\n\nQuestion: {asked}")]).question == asked
+    question = "Bo bought a ____.\nA) kayak\nB) kite"
+    assert read([Message("user", f"Context:\n- {FACT}\n\nQuestion: {question}")]).question == question
 
 
 @pytest.mark.parametrize("nothing", ["(no memories found)", "None", "[]", "", "N/A"])

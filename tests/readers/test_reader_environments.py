@@ -32,13 +32,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def scripted_environment(server: str, variables: str) -> Path:
     """An environment with this Python behind a script, which has further variables; its folder."""
-    place = reader_environment(server).environment_path()
-    place.python.parent.mkdir(parents=True)
-    place.python.write_text(f'#!/bin/sh\n{variables} exec {sys.executable} "$@"\n')
-    place.python.chmod(0o755)
-    stamp = Stamp(key=place.key, folder=reader_environment(server).folder, python="3.11.0", size_bytes=1)
-    (place.path / STAMP).write_text(stamp.model_dump_json())
-    return place.path
+    environment = reader_environment(server).environment_path()
+    environment.python.parent.mkdir(parents=True)
+    environment.python.write_text(f'#!/bin/sh\n{variables} exec {sys.executable} "$@"\n')
+    environment.python.chmod(0o755)
+    stamp = Stamp(key=environment.key, folder=reader_environment(server).folder, python="3.11.0", size_bytes=1)
+    (environment.path / STAMP).write_text(stamp.model_dump_json())
+    return environment.path
 
 
 def test_a_server_starts_with_its_environment_where_that_is_there(root: Path) -> None:

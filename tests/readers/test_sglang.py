@@ -236,10 +236,10 @@ def test_readers_of_one_gpu_run_one_after_another_and_each_starts_once(
     out = tmp_path / "run"
     readers = tuple(ReaderConfig(spec=f"sglang:{name}") for name in ("first", "second"))
     extractive = ReaderConfig(spec="extractive")
-    asked = config().model_copy(
+    run_config = config().model_copy(
         update={"readers": (readers[0], extractive, readers[1]), "backends": ("bm25", "vanilla")}
     )
-    assert execute(RunRequest(out=out, config=asked)).reason == "completed"
+    assert execute(RunRequest(out=out, config=run_config)).reason == "completed"
     assert (tmp_path / "gpu.loads").read_text().split() == ["first", "second"]
     records = list(read_records(out))
     order = [r.reader if r.kind == "reader_probed" else r.cell_id.split("@")[1].split("/")[0] for r in records
@@ -247,18 +247,20 @@ def test_readers_of_one_gpu_run_one_after_another_and_each_starts_once(
     assert list(dict.fromkeys(order[1:])) == ["first", "extractive", "second"], "the extractive one is probed first"
     facts = gather(records)
     assert all("version" not in reader.details for reader in started_of(out).manifest.readers)
-    told = {reader.name: (reader.details.get("version"), bool(reader.base_url)) for reader in facts.manifest.readers}
-    assert told == {"first": ("0.5.4", True), "second": ("0.5.4", True), "extractive": (None, True)}
+    reader_details = {
+        reader.name: (reader.details.get("version"), bool(reader.base_url)) for reader in facts.manifest.readers
+    }
+    assert reader_details == {"first": ("0.5.4", True), "second": ("0.5.4", True), "extractive": (None, True)}
 
 
 def test_a_reader_that_does_not_start_when_it_is_needed_ends_the_run_which_goes_on_from_there(
     package: Callable[[dict[str, object]], None], tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    asked = config().model_copy(update={"readers": tuple(ReaderConfig(spec=f"sglang:{name}") for name in "ab")})
+    run_config = config().model_copy(update={"readers": tuple(ReaderConfig(spec=f"sglang:{name}") for name in "ab")})
     package({"gpu": str(tmp_path / "gpu"), "refuses": "b"})
     with pytest.raises(InfraError, match=r"reader sglang: it ended while starting; its log says: .*no weights of b"):
-        execute(RunRequest(out=out, config=asked))
+        execute(RunRequest(out=out, config=run_config))
     package({"gpu": str(tmp_path / "gpu")})
     assert execute(RunRequest(out=out, resume=True)).reason == "completed"
     assert (tmp_path / "gpu.loads").read_text().split() == ["a", "b"], "what is done needs no reader"
@@ -275,8 +277,8 @@ def test_a_cached_token_in_the_cold_class_is_no_answer_of_anybody(
     package({"cached_tokens": 12})
     out = tmp_path / "run"
     assert execute(RunRequest(out=out, config=config())).reason == "incomplete"
-    asked = [r for r in read_records(out, "asked") if isinstance(r, QuestionAsked)]
-    assert {(r.status, r.cause) for r in asked} == {
+    attempts = [r for r in read_records(out, "asked") if isinstance(r, QuestionAsked)]
+    assert {(r.status, r.cause) for r in attempts} == {
         ("infra_failed", "reader qwen: 12 prompt tokens came from a cache, in a class that has none")
     }
     calls = [r for r in read_records(out, "gateway_call") if isinstance(r, GatewayCall)]

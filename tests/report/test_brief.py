@@ -138,14 +138,14 @@ def test_a_share_without_an_interval_supports_no_order(grid: ReportInput) -> Non
 
 
 def ranked(rows: Sequence[BriefRow]) -> Ranking:
-    made = ranking(rows)
-    assert made is not None
-    return made
+    result = ranking(rows)
+    assert result is not None
+    return result
 
 
 def test_the_best_is_bold_only_where_its_interval_lies_above_all_others(grid: ReportInput) -> None:
-    def bests(*made: tuple[float, Interval | None]) -> dict[str, float]:
-        return best([row.scores for row in rows_with(grid, *made)], "all")
+    def bests(*estimates: tuple[float, Interval | None]) -> dict[str, float]:
+        return best([row.scores for row in rows_with(grid, *estimates)], "all")
 
     reader = grid.scores.rows[0].reader
     low = (0.2, interval(0.1, 0.3))

@@ -138,16 +138,16 @@ def test_the_command_of_a_column_lists_the_answers_that_it_counts(memarena: Comm
     _, out, _ = memarena("report", judged_dir, "--judge", "acme", "--format", "md")
     of_columns = 0
     for part in out.split("\n## "):
-        added = dict(
+        filters_by_column = dict(
             pair.rstrip("`").split(" `")
             for line in part.splitlines()
             if line.startswith("- for the answers of one column, add: ")
             for pair in line.removeprefix("- for the answers of one column, add: ").split("; ")
         )
-        if not added:
+        if not filters_by_column:
             continue
         [command] = [line.split("`")[1] for line in part.splitlines() if line.startswith("- list these answers: `")]
-        for filters in added.values():
+        for filters in filters_by_column.values():
             arguments = f"{command} {filters} --judge acme".replace("RUN", str(judged_dir)).split()[1:]
             code, listing, err = memarena(*arguments)
             assert (code, err) == (0, ""), arguments
@@ -332,11 +332,11 @@ def test_a_sample_labelled_by_people_is_in_every_format_by_dimension(
     sample.parent.mkdir()
     assert memarena("judge", run_dir, "--sample", sample)[0] == 0
     assert "Agreement with people" not in memarena("report", run_dir, "--full")[1], "no person labelled anything yet"
-    drawn = json.loads(sample.read_text())
-    labels = {item["item"]: item["choices"][n % 2] for n, item in enumerate(drawn["items"])}
+    sample_content = json.loads(sample.read_text())
+    labels = {item["item"]: item["choices"][n % 2] for n, item in enumerate(sample_content["items"])}
     blank = json.loads((sample.parent / "labels.json").read_text())
-    written = blank | {"annotators": dict.fromkeys(("anna", "ben", "eve"), labels)}
-    (tmp_path / "labels.json").write_text(json.dumps(written))
+    label_content = blank | {"annotators": dict.fromkeys(("anna", "ben", "eve"), labels)}
+    (tmp_path / "labels.json").write_text(json.dumps(label_content))
     assert memarena("annotate", run_dir, "--import", tmp_path / "labels.json")[0] == 0
     [[people]] = json.loads(memarena("report", run_dir, "--format", "json")[1])["people"]
     parts = {part["name"]: part for part in people["parts"]}
@@ -347,9 +347,9 @@ def test_a_sample_labelled_by_people_is_in_every_format_by_dimension(
     assert parts["behaviour (D6)"]["kappa"] == round(behaviour["majority_with_judge"]["kappa"], 6)
     of_d3 = binary["dimensions"][1]["agreement"]["majority_with_judge"]
     for output in ("table", "latex"):
-        shown = memarena("report", run_dir, "--format", output, "--table", "agreement-with-people")[1]
-        assert f"{of_d3['kappa']:.3f}" in shown.replace("$-$", "-")
-        assert "3 annotators, judge value" in shown
+        agreement_text = memarena("report", run_dir, "--format", output, "--table", "agreement-with-people")[1]
+        assert f"{of_d3['kappa']:.3f}" in agreement_text.replace("$-$", "-")
+        assert "3 annotators, judge value" in agreement_text
 
 
 def test_a_calibration_of_another_version_of_the_judge_is_marked(

@@ -35,13 +35,13 @@ from ..support.scoring import score_records
 QUESTIONS = [make_question(f"q_{n}", Family.CLOZE, cloze("A", "x", "y"), "Which?", evidence=["s"]) for n in range(4)]
 
 
-def scores_of(*rights: int, asked: int = 4, diagnostic: bool = False, real: bool = True) -> RunScores:
+def scores_of(*rights: int, question_count: int = 4, diagnostic: bool = False, real: bool = True) -> RunScores:
     """Score a run with one backend for each number in ``rights``, its number of right answers."""
     cells = [make_cell(f"backend{n}", diagnostic=diagnostic and n == 0) for n in range(len(rights))]
     body: list[AnyRecord] = [
         make_asked(cell, q, "A" if n < right else "B")
         for cell, right in zip(cells, rights, strict=True)
-        for n, q in enumerate(QUESTIONS[:asked])
+        for n, q in enumerate(QUESTIONS[:question_count])
     ]
     return score_records(make_run(cells, QUESTIONS, [], body, readers=[make_reader(real=real)])).scores
 
@@ -54,10 +54,10 @@ def part(document: Document, title: str) -> Section:
     return next(s for s in document.sections if s.title == title)
 
 
-def column(found: Section, title: str) -> list[Cell]:
-    assert found.table is not None
-    index = [c.title for c in found.table.columns].index(title)
-    return [row[index] for row in found.table.rows]
+def column(table_section: Section, title: str) -> list[Cell]:
+    assert table_section.table is not None
+    index = [c.title for c in table_section.table.columns].index(title)
+    return [row[index] for row in table_section.table.rows]
 
 
 def test_the_best_value_of_a_column_is_marked_among_competitors_only() -> None:
@@ -66,8 +66,8 @@ def test_the_best_value_of_a_column_is_marked_among_competitors_only() -> None:
     rows = []
     for row in run.rows:
         value = row.metrics["Rec"].value or 0.0
-        made = Interval(low=value - 0.1, high=value + 0.1, se=0.05, method="bootstrap_egos", clusters=12)
-        rows.append(row.model_copy(update={"intervals": {"Rec": made}}))
+        estimate = Interval(low=value - 0.1, high=value + 0.1, se=0.05, method="bootstrap_egos", clusters=12)
+        rows.append(row.model_copy(update={"intervals": {"Rec": estimate}}))
     cells = column(part(document_of(run.model_copy(update={"rows": tuple(rows)})), "Main grid"), "Rec")
     assert {c.text: c.strong for c in cells} == {"100.0": False, "75.0": True, "25.0": False}
 
@@ -78,7 +78,7 @@ def test_no_value_is_best_if_all_are_equal_or_there_is_only_one() -> None:
 
 
 def test_an_incomplete_row_is_marked_and_never_best() -> None:
-    document = document_of(scores_of(3, 1, asked=3))
+    document = document_of(scores_of(3, 1, question_count=3))
     cells = column(part(document, "Main grid"), "Rec")
     assert [c.text for c in cells] == ["~100.0", "~33.3"]
     assert not any(c.strong for c in cells)

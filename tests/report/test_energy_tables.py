@@ -104,8 +104,8 @@ def test_void_figures_are_counted_by_kind_of_phase_whatever_their_reasons_say(tm
     long_gap = MeterFigure(status="void", reason="a gap of 950 ms")
 
     def phases(cell: str) -> list[PhaseMeasured | FootprintTaken]:
-        made = [phase(cell, figure, value(1.0, "s")) for figure in (SCATTERED, long_gap, long_gap)]
-        return [*made[:2], made[2].model_copy(update={"phase": "answer"})]
+        phase_records = [phase(cell, figure, value(1.0, "s")) for figure in (SCATTERED, long_gap, long_gap)]
+        return [*phase_records[:2], phase_records[2].model_copy(update={"phase": "answer"})]
 
     text = " ".join(shown(with_records(tmp_path, phases)).split())
     assert "gpu_rail_j void in 2 of the phases, first" in text

@@ -26,7 +26,7 @@ CELLS = [make_cell(backend) for backend in ("bm25", "oracle")]
 
 def scored(denying: int) -> ScoredRun:
     """Score nine egos with a D2 question and an ALLOW item each; the first ``denying`` also have a DENY item."""
-    pool, asked = [], list[AnyRecord]()
+    pool, attempts = [], list[AnyRecord]()
     for n in range(9):
         ego = f"e{n}"
         pool.append(make_question(f"qa_{n}", Family.METADATA, text_gold("Porto"), "Where?", ego=ego, asker=ego))
@@ -35,8 +35,8 @@ def scored(denying: int) -> ScoredRun:
             pool.append(make_question(f"{action}_{n}", Family.PERMISSION, gold, "What code?", ego=ego, asker="bob"))
     for cell in CELLS:
         for n, question in enumerate(pool):
-            asked.append(make_asked(cell, question, "It is 4711. Porto." if n % 3 else "I don't know."))
-    return score_records(make_run(CELLS, pool, [], asked))
+            attempts.append(make_asked(cell, question, "It is 4711. Porto." if n % 3 else "I don't know."))
+    return score_records(make_run(CELLS, pool, [], attempts))
 
 
 def notes_of(sections: list[Section]) -> list[str]:

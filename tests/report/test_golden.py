@@ -51,8 +51,8 @@ def judged_dir(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", JUDGED_REPORTS)
 def test_the_reports_of_a_run_judged_by_a_model_are_the_golden_ones(judged_dir: Path, name: str) -> None:
     expected = (golden_judged.EXPECTED / name).read_text(encoding="utf-8")
-    made = render(judged_dir, name, golden_judged.JUDGE)
-    assert made == expected, f"tests/golden/judged/{name} differs; {HOW}"
+    text = render(judged_dir, name, golden_judged.JUDGE)
+    assert text == expected, f"tests/golden/judged/{name} differs; {HOW}"
 
 
 def test_the_checked_in_judged_log_is_the_one_that_its_builder_makes(judged_dir: Path) -> None:

@@ -123,12 +123,12 @@ def test_every_trace_is_reached_by_tab_and_opened_by_enter(browser: Browser, fil
     reached = set()
     for _ in range(1200):
         page.keyboard.press("Tab")
-        place = page.evaluate(
+        position = page.evaluate(
             "[...document.querySelectorAll('details.question-trace > summary')].indexOf(document.activeElement)"
         )
-        if place >= 0:
-            reached.add(place)
-        if place == traces - 1:
+        if position >= 0:
+            reached.add(position)
+        if position == traces - 1:
             break
     assert reached == set(range(traces))
     page.keyboard.press("Enter")
@@ -222,7 +222,7 @@ def test_find_keeps_rows_and_questions_that_contain_all_words(browser: Browser, 
     page.fill("#find", "wrong bm25")
     visible = [trace for trace in traces.all() if trace.is_visible()]
     assert 0 < len(visible) < every
-    assert all("wrong" in (one.text_content() or "").lower() for one in visible)
+    assert all("wrong" in (trace.text_content() or "").lower() for trace in visible)
     page.fill("#find", "bm25")
     assert page.locator("details.chapter:not([open])").count() < shut
     rows = [row for row in page.locator("main details.chapter tbody tr").all() if row.is_visible()]

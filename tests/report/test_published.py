@@ -21,8 +21,8 @@ from ..support.scoring import score_records
 def scores_of(backend: str, reader: str = "small") -> RunScores:
     """Score a run of one memory that answers all questions correctly."""
     cell = make_cell(backend, reader)
-    asked = [make_asked(cell, q, golden_run.RIGHT[q.instance.instance_id]) for q in golden_run.QUESTIONS]
-    records = make_run([cell], golden_run.QUESTIONS, golden_run.EVIDENCE, asked, readers=[make_reader(reader)])
+    attempts = [make_asked(cell, q, golden_run.RIGHT[q.instance.instance_id]) for q in golden_run.QUESTIONS]
+    records = make_run([cell], golden_run.QUESTIONS, golden_run.EVIDENCE, attempts, readers=[make_reader(reader)])
     return score_records(records).scores
 
 
@@ -30,9 +30,9 @@ def part(document: Document, title: str) -> Section:
     return next(s for s in document.sections if s.title == title)
 
 
-def rows(found: Section) -> list[list[str]]:
-    assert found.table is not None
-    return [[cell.text for cell in row] for row in found.table.rows]
+def rows(section: Section) -> list[list[str]]:
+    assert section.table is not None
+    return [[cell.text for cell in row] for row in section.table.rows]
 
 
 def test_a_memory_is_shown_next_to_the_papers_cells_of_its_kind() -> None:

@@ -63,16 +63,16 @@ def test_a_trace_marks_the_evidence_among_the_items() -> None:
 
 
 def test_items_of_search_and_answer_name_the_turns_in_their_text() -> None:
-    held = HeldText(session_ids=("s1",), turn_ids=tuple(f"s1_t{n}" for n in range(8)), verbatim_share=0.875)
-    item = ITEMS[1].model_copy(update={"held": held})
+    held_text = HeldText(session_ids=("s1",), turn_ids=tuple(f"s1_t{n}" for n in range(8)), verbatim_share=0.875)
+    item = ITEMS[1].model_copy(update={"held": held_text})
     assert ANSWERED.search is not None
     assert ANSWERED.answer is not None
     nothing = make_item("A poem.", "s1").model_copy(update={"held": HeldText(verbatim_share=0.0)})
     own = ANSWERED.answer.model_copy(update={"searched_items": False, "items": (nothing,)})
     search = ANSWERED.search.model_copy(update={"items": (item,)})
     text = trace(ANSWERED.model_copy(update={"search": search, "answer": own}))
-    named = ", ".join(held.turn_ids[:6])
-    assert f"[holds turns {named} and 2 more; 88% of its words are from the life]" in text
+    turn_list = ", ".join(held_text.turn_ids[:6])
+    assert f"[holds turns {turn_list} and 2 more; 88% of its words are from the life]" in text
     assert "read from 1 items of its own search, 1 with evidence" in text
     assert "[holds no turn; 0% of its words are from the life]" in text.split("of its own search")[1]
     assert "[holds" not in trace(ANSWERED), "in a log from before items were audited"

@@ -57,14 +57,14 @@ def test_the_grid_has_calls_and_tokens_and_marks_answers_without_the_reader(run:
     assert grid.table is not None
     titles = [column.title for column in grid.table.columns]
     cells = [[cell.text for cell in row] for row in grid.table.rows]
-    used = {row[0]: (row[titles.index("calls")], row[titles.index("tokens")]) for row in cells}
-    assert used["once"] == ("1.00", "312") and used["twice"] == ("2.00", "624")
-    assert used["never §"][0] == "0.00" and used["refused §"] == ("0.95", "296")
+    use_by_memory = {row[0]: (row[titles.index("calls")], row[titles.index("tokens")]) for row in cells}
+    assert use_by_memory["once"] == ("1.00", "312") and use_by_memory["twice"] == ("2.00", "624")
+    assert use_by_memory["never §"][0] == "0.00" and use_by_memory["refused §"] == ("0.95", "296")
     assert [row[0] for row in cells][-2:] == ["never §", "refused §"] and len(cells) - 2 in grid.table.breaks
     skipped = "never@small 20 of 20, refused@small 1 of 20"
     assert f"§ answers without any call of the reader: {skipped}; set apart, never best" in grid.notes
     assert "¶ more than 5% of the questions asked failed: poorly@small 2 of 20 (10.0%)" in grid.notes
-    assert "poorly ¶" in used and "nearly" in used
+    assert "poorly ¶" in use_by_memory and "nearly" in use_by_memory
 
 
 def test_all_formats_state_the_reader_use_and_json_has_it_as_data(run: ReportInput) -> None:

@@ -79,9 +79,9 @@ def test_rows_show_the_same_questions_if_possible(run: ReportInput) -> None:
     questions_by_row: dict[str, set[str]] = {}
     for question in sample_questions(run.scores.rows, run.questions):
         questions_by_row.setdefault(_row(question), set()).add(question.instance_id)
-    asked = len(grid_run.EGOS) * 12
+    question_count = len(grid_run.EGOS) * 12
     shared = questions_by_row["vanilla@small-0.6b"] & questions_by_row["memobase@small-0.6b"]
-    assert len(shared) > 2 * 16 * 16 / asked, "twice as many as by chance"
+    assert len(shared) > 2 * 16 * 16 / question_count, "twice as many as by chance"
 
 
 # ------------------------------------------------------------------ drawings
@@ -156,8 +156,8 @@ def test_lines_of_growth_pass_through_their_figures(
     marks = _marks(figure.svg)
     x = Linear(0, round_up(max(at for at, _ in expected)), growth.LEFT, growth.WIDTH - growth.RIGHT)
     y = log_axis(min(ms for _, ms in expected), max(ms for _, ms in expected), growth.TOP + growth.SIDE, growth.TOP)
-    for found, (at, ms) in zip(marks, expected, strict=True):
-        assert found == pytest.approx((x.at(at), y.at(ms)), abs=1.5)
+    for mark, (at, ms) in zip(marks, expected, strict=True):
+        assert mark == pytest.approx((x.at(at), y.at(ms)), abs=1.5)
     assert draw(rows_of([ReportInput(run.scores, costs=())]), "k") is None, "without costs there is nothing to draw"
 
 

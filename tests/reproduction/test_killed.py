@@ -29,22 +29,22 @@ def test_a_table_is_made_whole_although_its_command_was_killed_and_stopped(
     file.write_text(READERS, encoding="utf-8")
     folder = out / "sweeps" / configuration / "Qwen3-8B"
     arguments = (table, "--readers", file, "--dataset", EXAMPLE, "--limit", "6", "--out", out)
-    code, left = struck(arguments, lambda: asked_so_far(folder / "scratch") >= 1, signal.SIGKILL, "reproduce")
-    assert (code, left) == (-signal.SIGKILL, [])
+    code, survivors = struck(arguments, lambda: asked_so_far(folder / "scratch") >= 1, signal.SIGKILL, "reproduce")
+    assert (code, survivors) == (-signal.SIGKILL, [])
     again = len(sent(folder))
-    code, left = struck(arguments, lambda: len(sent(folder)) > again, signal.SIGTERM, "reproduce")
-    assert (code, left) == (130, [])
+    code, survivors = struck(arguments, lambda: len(sent(folder)) > again, signal.SIGTERM, "reproduce")
+    assert (code, survivors) == (130, [])
     before = state(folder).sealed
-    done = memarena("reproduce", *arguments)
-    assert done.returncode == (3 if missing else 0), done.stderr
-    assert missing in done.stderr
-    found = state(folder)
-    assert found.planned is not None
-    assert before.keys() <= found.sealed.keys() == {cell.name for cell in found.planned.cells}
+    result = memarena("reproduce", *arguments)
+    assert result.returncode == (3 if missing else 0), result.stderr
+    assert missing in result.stderr
+    sweep = state(folder)
+    assert sweep.planned is not None
+    assert before.keys() <= sweep.sealed.keys() == {cell.name for cell in sweep.planned.cells}
     lines = (out / "tables.md").read_text(encoding="utf-8").splitlines()
     if table == "p1a-budget":
-        told = json.loads(here("report", folder, "--format", "json").stdout)
-        right = {row["backend"]: row["metrics"]["all"]["value"] for row in told["runs"][0]["rows"]}
+        report = json.loads(here("report", folder, "--format", "json").stdout)
+        right = {row["backend"]: row["metrics"]["all"]["value"] for row in report["runs"][0]["rows"]}
         ours = [line.split("|")[-2].strip() for line in lines if "| ours |" in line]
         assert ours == [f"{right[name]:.3f}" for name in ("oracle", "all_14k", "all_38k")]
     assert sum("| ours |" in line for line in lines) == 3 if table == "p1a-budget" else 1

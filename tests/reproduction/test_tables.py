@@ -56,9 +56,9 @@ def settings(folder: Path, text: str = SMALL) -> Settings:
 
 
 def test_every_published_ablation_is_made_of_the_configurations_that_reports_name_for_it() -> None:
-    made = {table.name: {*table.configurations, "main-grid"} for table in paper_tables()}
+    configurations = {table.name: {*table.configurations, "main-grid"} for table in paper_tables()}
     for table in load_published().printed:
-        assert not table.configurations or made[table.name] & {*table.configurations}
+        assert not table.configurations or configurations[table.name] & {*table.configurations}
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
@@ -72,9 +72,9 @@ def test_every_column_of_a_table_names_a_cell_that_its_configurations_have(table
     for name in table.configurations:
         backends = typing.cast("list[str]", read_named(name).run["backends"])
         there[name] = {text.partition("=")[0] for text in backends}
-    named = [each for cells in table.cells.values() for each in ([cells] if isinstance(cells, str) else cells)]
+    cell_names = [each for cells in table.cells.values() for each in ([cells] if isinstance(cells, str) else cells)]
     terms = [term.partition("/") for expression in table.columns if expression for term in expression.split(" - ")]
-    for cell in (*named, *(cell for cell, _, _ in terms if cell not in ("@", "dataset"))):
+    for cell in (*cell_names, *(cell for cell, _, _ in terms if cell not in ("@", "dataset"))):
         configuration, colon, memory = cell.partition(":")
         default = table.configurations[0] if table.configurations else ""
         known = there[configuration] if colon else there.get(default, set()) | timed
@@ -84,9 +84,9 @@ def test_every_column_of_a_table_names_a_cell_that_its_configurations_have(table
 
 
 def test_the_paper_s_readers_are_read_with_what_their_servers_need() -> None:
-    found = read_reader_set()
-    assert [reader.name for reader in found.readers] == list(typing.get_args(PublishedReader))
-    for reader in found.readers:
+    reader_set = read_reader_set()
+    assert [reader.name for reader in reader_set.readers] == list(typing.get_args(PublishedReader))
+    for reader in reader_set.readers:
         flags = " ".join(reader.server_flags)
         assert re.fullmatch(r"--revision [0-9a-f]{40} --dtype (bfloat16|float16)", flags)
         assert reader.spec.startswith("sglang:")
@@ -94,7 +94,7 @@ def test_the_paper_s_readers_are_read_with_what_their_servers_need() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("readers = 3", "readers: expected a list"),
         ("[[readers]]\nname = 'a'\nrepository = 'x/y'\ndtype = 'float16'", "readers.0.revision: missing"),
@@ -109,18 +109,18 @@ def test_the_paper_s_readers_are_read_with_what_their_servers_need() -> None:
         ("[[readers", "not valid TOML"),
     ],
 )
-def test_a_bad_file_of_readers_is_one_line_with_file_and_field(text: str, told: str, tmp_path: Path) -> None:
+def test_a_bad_file_of_readers_is_one_line_with_file_and_field(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.toml"
     file.write_text(text, encoding="utf-8")
-    done = here("reproduce", "all", "--plan", "--readers", file)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    result = here("reproduce", "all", "--plan", "--readers", file)
+    assert result.returncode == 2
+    (line,) = result.stderr.splitlines()
     assert line.startswith(f"error: {file}: ")
-    assert told in line
+    assert message in line
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["results-M", "--plan"], "reproduce results-M: no table of this name (known: all, results-L, "),
         ([], "reproduce: expected a table, or all"),
@@ -131,11 +131,11 @@ def test_a_bad_file_of_readers_is_one_line_with_file_and_field(text: str, told: 
         (["all", "--readers", "/nowhere", "--plan"], "--readers /nowhere: cannot be read"),
     ],
 )
-def test_bad_input_is_one_line(arguments: list[str], told: str) -> None:
-    done = here("reproduce", *arguments)
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(f"error: {told}")
+def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:
+    result = here("reproduce", *arguments)
+    assert result.returncode == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"error: {message}")
 
 
 def test_a_table_of_which_nothing_can_be_run_here_is_refused_with_what_is_missing(
@@ -144,9 +144,9 @@ def test_a_table_of_which_nothing_can_be_run_here_is_refused_with_what_is_missin
     monkeypatch.delenv("MEMOBASE_URL", raising=False)
     file = tmp_path / "readers.toml"
     file.write_text(SMALL, encoding="utf-8")
-    done = here("reproduce", "configb", "--out", tmp_path / "out", "--readers", file, "--dataset", EXAMPLE)
-    assert done.returncode == 2
-    assert "reproduce configb: nothing of it can be run here; missing: MEMOBASE_URL" in done.stderr
+    result = here("reproduce", "configb", "--out", tmp_path / "out", "--readers", file, "--dataset", EXAMPLE)
+    assert result.returncode == 2
+    assert "reproduce configb: nothing of it can be run here; missing: MEMOBASE_URL" in result.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -154,10 +154,10 @@ def test_the_plan_has_a_line_for_each_table_and_counts_shared_cells_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MEMOBASE_URL", raising=False)
-    asked = settings(tmp_path)
-    done = here("reproduce", "all", "--plan", "--readers", asked.readers.where, "--dataset", EXAMPLE)
-    assert done.returncode == 0, done.stderr
-    *lines, last = done.stdout.splitlines()
+    options = settings(tmp_path)
+    result = here("reproduce", "all", "--plan", "--readers", options.readers.where, "--dataset", EXAMPLE)
+    assert result.returncode == 0, result.stderr
+    *lines, last = result.stdout.splitlines()
     assert [line.partition(":")[0] for line in lines] == [table.name for table in paper_tables()]
     full, f1 = (
         next(line for line in lines if line.startswith(f"{name}:")) for name in ("results-L-full", "results-L-f1")
@@ -166,7 +166,7 @@ def test_the_plan_has_a_line_for_each_table_and_counts_shared_cells_once(
     assert full.partition(":")[2] == f1.partition(":")[2]
     assert "MEMOBASE_URL and MEMOBASE_TOKEN must be set: see README.md in memobase (for memobase)" in full
     assert "an address of the embedder nomic-embed-text (for memsearch)" in full
-    steps = steps_of(chosen_tables("all"), asked)
+    steps = steps_of(chosen_tables("all"), options)
     assert last.startswith(f"together: {sum(len(step.cells) for step in steps)} cells")
     assert len({step.folder for step in steps}) == len(steps)
 
@@ -192,9 +192,9 @@ def test_files_of_sweeps_are_those_of_the_configuration(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ figures
 
 
-def row(allow: int, told: int, deny: int, leaked: int, **metrics: float) -> Any:
+def row(allow: int, disclosures: int, deny: int, leaks: int, **metrics: float) -> Any:
     permission = SimpleNamespace(
-        allow=allow, deny=deny, allow_disclosed_paper=told, deny_leaked_paper=leaked, unmeasured=0
+        allow=allow, deny=deny, allow_disclosed_paper=disclosures, deny_leaked_paper=leaks, unmeasured=0
     )
     scores = {name: SimpleNamespace(value=value) for name, value in metrics.items()}
     return SimpleNamespace(permission=permission, metrics=scores, slices=(), headline_seeds=("s2", "s3", "s4"))
@@ -223,8 +223,8 @@ def test_a_difference_is_in_points_and_is_missing_where_one_side_is() -> None:
     assert value_of(measured(a=0.5), "", line, "omniscient") is None
 
 
-def texts(table: str, found: Measured, asked: Settings) -> Sequence[list[str]]:
-    document = reproduction_document(chosen_tables(table), Gathered(found, (), ()), asked)
+def texts(table: str, figures: Measured, options: Settings) -> Sequence[list[str]]:
+    document = reproduction_document(chosen_tables(table), Gathered(figures, (), ()), options)
     (section,) = [part for part in document.sections if part.title.startswith(table)]
     assert section.table is not None
     return [[cell.text for cell in line] for line in section.table.rows]
@@ -255,11 +255,11 @@ def test_a_table_that_is_not_known_names_the_known_ones() -> None:
 def test_of_sweeps_that_ask_the_memobase_server_one_runs_at_a_time(
     memory: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both, active, seen = threading.Barrier(2), [0], [0]
+    both, active, peak = threading.Barrier(2), [0], [0]
 
     def command(self: Runner, name: str, *_: object) -> bool:
         active[0] += 1
-        seen[0] = max(seen[0], active[0])
+        peak[0] = max(peak[0], active[0])
         if most > 1:
             both.wait(60)
         else:
@@ -268,7 +268,7 @@ def test_of_sweeps_that_ask_the_memobase_server_one_runs_at_a_time(
         return False
 
     monkeypatch.setattr(Runner, "_command", command)
-    asked = dataclasses.replace(settings(tmp_path), gpus=2)
+    options = dataclasses.replace(settings(tmp_path), gpus=2)
     steps = [Step("sweep", "grid", name, tmp_path / name, "", ((memory, "s1"),)) for name in ("Qwen3-8B", "mine")]
-    Runner(asked, lambda _: None, threading.Event()).run(steps)
-    assert seen == [most]
+    Runner(options, lambda _: None, threading.Event()).run(steps)
+    assert peak == [most]

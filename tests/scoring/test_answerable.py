@@ -47,17 +47,17 @@ RESTATED = asking(("s1_t01", "s3_t01"), ("s2_t01",))
 """The first and the third session state one fact, the second another; both facts are needed."""
 
 
-def answerable(question: Question, items: Sequence[RetrievedItem], shown: tuple[int, ...] | None = None) -> Score:
+def answerable(question: Question, items: Sequence[RetrievedItem], shown_items: tuple[int, ...] | None = None) -> Score:
     attempts = make_asked(CELL, question, "Vienna", items=list(items))
     assert attempts.answer is not None
-    attempts = attempts.model_copy(update={"answer": attempts.answer.model_copy(update={"shown_items": shown})})
+    attempts = attempts.model_copy(update={"answer": attempts.answer.model_copy(update={"shown_items": shown_items})})
     return score_records(make_run([CELL], [question], EVIDENCE, [attempts])).scores.rows[0].metrics[ANSWERABLE]
 
 
 def holding(item: RetrievedItem, *turn_ids: str, share: float) -> RetrievedItem:
     sessions = tuple(turn_id.split("_")[0] for turn_id in turn_ids)
-    held = HeldText(session_ids=sessions, turn_ids=turn_ids, verbatim_share=share)
-    return item.model_copy(update={"held": held})
+    held_text = HeldText(session_ids=sessions, turn_ids=turn_ids, verbatim_share=share)
+    return item.model_copy(update={"held": held_text})
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_answerable_compares_prompts_and_not_answers() -> None:
     ]
     scored = score_records(make_run([CELL, OTHER], [RESTATED], EVIDENCE, attempts))
     differences = {d.metric: d for d in compare(choose(scored, "bm25"), choose(scored, "other")).differences}
-    held, right = differences[ANSWERABLE], differences["all"]
-    assert (held.a, held.b, held.only_a, held.only_b) == (1.0, 0.0, 1, 0)
+    prompts, right = differences[ANSWERABLE], differences["all"]
+    assert (prompts.a, prompts.b, prompts.only_a, prompts.only_b) == (1.0, 0.0, 1, 0)
     assert (right.only_a, right.only_b) == (0, 1)
 
 

@@ -14,8 +14,8 @@ from ..support.scoring import score_records
 CELL = make_cell("bm25")
 
 
-def baselines(questions: list[Question], *asked: AnyRecord) -> dict[str, dict[str, float | None]]:
-    return {b.name: b.scores for b in score_records(make_run([CELL], questions, [], asked)).scores.baselines}
+def baselines(questions: list[Question], *attempts: AnyRecord) -> dict[str, dict[str, float | None]]:
+    return {b.name: b.scores for b in score_records(make_run([CELL], questions, [], attempts)).scores.baselines}
 
 
 def test_the_best_constant_of_a_multiple_choice_is_its_most_frequent_letter() -> None:

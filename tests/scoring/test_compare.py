@@ -197,16 +197,16 @@ def test_the_command_prints_a_table_markdown_or_json(run_dir: Path) -> None:
     assert "95%" in table
     assert "diagnostic" in table
     assert "| D2 |" in invoke(run_dir, "--cell", B, "--cell", A, "--format", "md")
-    found = json.loads(invoke(run_dir, "--cell", B, "--cell", A, "--format", "json"))["comparisons"][0]
-    (d2,) = [d for d in found["differences"] if d["metric"] == "D2"]
+    comparison = json.loads(invoke(run_dir, "--cell", B, "--cell", A, "--format", "json"))["comparisons"][0]
+    (d2,) = [d for d in comparison["differences"] if d["metric"] == "D2"]
     assert d2["interval"]["low"] > 0
     assert invoke(run_dir, "--cell", B, "--cell", A) == table
 
 
 def test_two_runs_are_compared_row_by_row(run_dir: Path, tmp_path: Path) -> None:
     other = write_log(tmp_path / "other", records(0.4, run_id="run-other"))
-    found = json.loads(invoke(run_dir, other, "--format", "json"))["comparisons"]
-    assert [(c["a"]["label"], c["b"]["run_id"]) for c in found] == [(A, "run-other"), (B, "run-other")]
+    comparisons = json.loads(invoke(run_dir, other, "--format", "json"))["comparisons"]
+    assert [(c["a"]["label"], c["b"]["run_id"]) for c in comparisons] == [(A, "run-other"), (B, "run-other")]
 
 
 @pytest.mark.parametrize(

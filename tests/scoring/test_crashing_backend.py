@@ -31,11 +31,11 @@ def run_dir(tmp_path: Path) -> Path:
     """Every tenth question was lost with the process twice; all others were answered correctly."""
     body: list[AnyRecord] = []
     for question in QUESTIONS:
-        answered = make_asked(CELL, question, "In Porto.")
+        attempt = make_asked(CELL, question, "In Porto.")
         if question.instance.instance_id not in CRASHED:
-            body.append(answered)
+            body.append(attempt)
             continue
-        lost_attempt = answered.model_copy(
+        lost_attempt = attempt.model_copy(
             update={"status": "backend_failed", "cause": CAUSE, "answer": None, "search": None}
         )
         body += [lost_attempt, lost_attempt.model_copy(update={"attempt": 1})]
@@ -45,9 +45,9 @@ def run_dir(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", ["value", "scripted"])
 def test_lost_questions_count_as_wrong_and_the_row_keeps_its_headline(name: str, run_dir: Path) -> None:
     if name == "scripted":
-        judged, asked = judge(run_dir, rules)
+        judged, requests = judge(run_dir, rules)
         assert (judged.verdicts, judged.open_jobs) == (36, 0)
-        assert len(asked) == 36, "a judge is not asked about what was never answered"
+        assert len(requests) == 36, "a judge is not asked about what was never answered"
         assert not CRASHED & {v.instance_id for v in read_records(run_dir, "verdict") if v.kind == "verdict"}
     run = report_run(run_dir, JUDGE.name if name == "scripted" else name)
     [row] = run.scores.rows

@@ -22,9 +22,9 @@ SHARES = st.floats(0, 1)
 BACKENDS = ("Vanilla", "RAG", "Memobase", "MemSearch", "Oracle")
 
 
-def pooled(one: float, n: int, other: float, m: int) -> float:
+def pooled(first: float, n: int, second: float, m: int) -> float:
     """Return the mean of two dimensions, weighted by their numbers of questions."""
-    return (one * n + other * m) / (n + m)
+    return (first * n + second * m) / (n + m)
 
 
 def table(name: str) -> list[list[str]]:

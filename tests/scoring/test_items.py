@@ -78,15 +78,15 @@ def test_the_needed_number_of_egos_has_a_power_of_about_80_percent() -> None:
 
     rng = np.random.default_rng(3)
     base = rng.random((2, 4000)) * 0.3
-    (needed,) = egos_needed(base)
-    n = int(needed)
+    (ego_count,) = egos_needed(base)
+    n = int(ego_count)
     significant = 0
     for _ in range(400):
         first, second = (base[row][rng.integers(0, 4000, n)] for row in (0, 1))
         shift = base[0].mean() - base[1].mean()
         significant += ttest_rel(first - shift + 0.03, second).pvalue < 0.05
     assert 0.7 < significant / 400 < 0.9
-    assert list(egos_needed(base, 0.3)) < [needed]
+    assert list(egos_needed(base, 0.3)) < [ego_count]
 
 
 @pytest.mark.parametrize(

@@ -76,9 +76,9 @@ def test_the_interval_holds_the_true_share_in_about_95_of_100_runs(true: float) 
     rng = np.random.default_rng(int(100 * true))
     fp, fn, rounds, hits = 0.1, 0.06, 2000, 0
     for _ in range(rounds):
-        seen = rng.binomial(250, true * (1 - fn) + (1 - true) * fp)
+        right_count = rng.binomial(250, true * (1 - fn) + (1 - true) * fp)
         corrected = corrected_share(
-            estimated(int(seen), 250),
+            estimated(int(right_count), 250),
             estimated(int(rng.binomial(308, fp)), 308),
             estimated(int(rng.binomial(292, fn)), 292),
         )
@@ -131,9 +131,9 @@ def test_a_row_has_its_judged_and_its_corrected_share_over_golds_in_text() -> No
     ends = f"{100 * error.low:.1f}–{100 * error.high:.1f}"
     assert [cell.text for cell in section.table.rows[0][2:]] == ["150", "50.0", f"{100 * error.corrected:.1f}", ends]
     assert len(section.notes) == 1
-    (stated,) = [line for line in judge_lines(run) if line.name == "in text"]
-    assert "50% of verdicts are on golds in text: the judge calls 5.5% of right answers wrong" in stated.text
-    assert stated in brief_document([ReportInput(run)]).sections[0].lines
+    (text_line,) = [line for line in judge_lines(run) if line.name == "in text"]
+    assert "50% of verdicts are on golds in text: the judge calls 5.5% of right answers wrong" in text_line.text
+    assert text_line in brief_document([ReportInput(run)]).sections[0].lines
 
 
 def test_seeds_do_not_narrow_an_interval_over_the_questions_of_a_single_ego() -> None:

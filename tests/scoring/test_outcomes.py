@@ -35,8 +35,8 @@ EVIDENCE = [make_evidence("s1", ("Maya", "The red house stands in Porto."))]
 ALL = [PICK, WHERE, NEVER, DENY, ALLOW]
 
 
-def score_all(*asked: AnyRecord, questions: Sequence[Question] = ALL) -> dict[str, QuestionScore]:
-    records = make_run([CELL], questions, EVIDENCE, asked)
+def score_all(*attempts: AnyRecord, questions: Sequence[Question] = ALL) -> dict[str, QuestionScore]:
+    records = make_run([CELL], questions, EVIDENCE, attempts)
     return {q.instance_id: q for q in score_records(records).questions}
 
 

@@ -37,8 +37,8 @@ S1, S2 = make_item("Porto.", "s1"), make_item("Lisbon.", "s2")
 INGESTED = [make_ingest(CELL, day) for day in range(8)]
 
 
-def row_of(*asked: AnyRecord, ingest: Sequence[AnyRecord] = tuple(INGESTED)) -> RowScores:
-    records = make_run([CELL], [BOTH, NOTHING, NONE, DENY], EVIDENCE, [*ingest, *asked])
+def row_of(*attempts: AnyRecord, ingest: Sequence[AnyRecord] = tuple(INGESTED)) -> RowScores:
+    records = make_run([CELL], [BOTH, NOTHING, NONE, DENY], EVIDENCE, [*ingest, *attempts])
     return score_records(records).scores.rows[0]
 
 

@@ -113,11 +113,11 @@ def ingest_call(number: int, **update: object) -> AnyRecord:
 
 def test_a_call_without_usage_is_counted_as_unknown_and_not_as_0_tokens() -> None:
     """The caller hung up before the usage, or the server reports none; the call's content and time are known."""
-    gone = {"status": 499, "done_ns": None, "prompt_tokens": None, "completion_tokens": None}
+    no_usage = {"status": 499, "done_ns": None, "prompt_tokens": None, "completion_tokens": None}
     figures = row_of(
         make_ingest(CELL, 0),
         ingest_call(1),
-        ingest_call(2, last_content_ns=2_000_000_000, **gone),
+        ingest_call(2, last_content_ns=2_000_000_000, **no_usage),
         ingest_call(3, prompt_tokens=None, completion_tokens=None),
         ingest_call(4, route="/v1/embeddings", prompt_tokens=7, completion_tokens=None),
         ingest_call(5, status=400, prompt_tokens=None, completion_tokens=None),

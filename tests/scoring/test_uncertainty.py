@@ -34,7 +34,7 @@ def point(n: int, ego: str, dimension: str, correct: bool, **more: object) -> Qu
 @st.composite
 def questions(draw: st.DrawFn) -> list[QuestionScore]:
     """Draw questions of all dimensions over a few egos, D6 with disclosures, flags and the owner's own items."""
-    drawn = []
+    scores = []
     for n in range(draw(st.integers(0, 40))):
         dimension = draw(st.sampled_from(["D1", "D2", "D3", "D4", "D5", "D6", "X1"]))
         allowed = draw(st.booleans())
@@ -51,15 +51,15 @@ def questions(draw: st.DrawFn) -> list[QuestionScore]:
         if dimension == "D6":
             fact = draw(st.sampled_from(["a", "b"]))
             fields |= {"allowed": allowed, "self_item": self_item, "disclosure": disclosure, "fact_key": fact}
-        drawn.append(point(n, draw(st.sampled_from(EGOS[:4])), dimension, correct, **fields))
-    return drawn
+        scores.append(point(n, draw(st.sampled_from(EGOS[:4])), dimension, correct, **fields))
+    return scores
 
 
 @given(questions())
-def test_sums_per_ego_give_the_same_figures_as_all_questions_together(asked: list[QuestionScore]) -> None:
-    sums = tally(asked, {ego: row for row, ego in enumerate(EGOS)})
+def test_sums_per_ego_give_the_same_figures_as_all_questions_together(scores: list[QuestionScore]) -> None:
+    sums = tally(scores, {ego: row for row, ego in enumerate(EGOS)})
     figures = figures_of(sums.right.sum(axis=0, keepdims=True), sums.total.sum(axis=0, keepdims=True))
-    for name, score in cell_metrics(asked, {}).items():
+    for name, score in cell_metrics(scores, {}).items():
         if name in GROUPS_OF:
             value = float(figures[name][0])
             assert (None if math.isnan(value) else pytest.approx(value)) == score.value, name
@@ -145,15 +145,15 @@ def test_the_p_value_counts_the_draws_beyond_zero() -> None:
 def test_p_and_interval_agree_for_any_number_of_egos(egos: int) -> None:
     """Draws around a mean that moves past 0: p is below 5% exactly where the interval excludes 0."""
     around = np.random.default_rng(egos).normal(0.0, 1.0, 20_000)
-    left = []
+    p_values = []
     for mean in np.linspace(0.0, 20.0, 401):
         estimate, p = interval(around + mean, egos), p_value(around + mean, egos)
         assert estimate is not None
         assert p is not None
         edge = min(abs(estimate.low), abs(estimate.high)) < 0.1
         assert edge or (p < 0.05) == (estimate.low > 0)
-        left.append(p)
-    assert left == sorted(left, reverse=True)
+        p_values.append(p)
+    assert p_values == sorted(p_values, reverse=True)
 
 
 @pytest.mark.parametrize("egos", [2, 3])

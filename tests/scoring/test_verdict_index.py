@@ -35,12 +35,12 @@ def item(n: int, action: Action) -> Question:
 
 
 def verdict(
-    asked: QuestionAsked, label: BehaviourLabel | None, *, repeat: int = 0, correct: bool = False, handed: str = ""
+    attempt: QuestionAsked, label: BehaviourLabel | None, *, repeat: int = 0, correct: bool = False, handed: str = ""
 ) -> Verdict:
     return Verdict(
-        cell_id=asked.cell_id,
-        instance_id=asked.instance_id,
-        attempt=asked.attempt,
+        cell_id=attempt.cell_id,
+        instance_id=attempt.instance_id,
+        attempt=attempt.attempt,
         judge=JUDGE,
         judge_version="j" * 64,
         route="llm",
@@ -54,11 +54,11 @@ def verdict(
     )
 
 
-def failed(asked: QuestionAsked, task: Literal["answer", "behaviour"]) -> JudgingFailed:
+def failed(attempt: QuestionAsked, task: Literal["answer", "behaviour"]) -> JudgingFailed:
     return JudgingFailed(
-        cell_id=asked.cell_id,
-        instance_id=asked.instance_id,
-        attempt=asked.attempt,
+        cell_id=attempt.cell_id,
+        instance_id=attempt.instance_id,
+        attempt=attempt.attempt,
         judge=JUDGE,
         judge_version="j" * 64,
         task=task,
@@ -121,12 +121,12 @@ def test_labels_and_causes_are_counted_by_their_source() -> None:
     questions = [item(n, "withhold") for n in range(4)]
     attempts = [make_asked(CELL, q, "I can't share that.") for q in questions]
     buckets: list[Bucket] = ["no_access", "no_access", "other"]
-    named = [
+    bucket_records = [
         BucketNamed(cell_id=a.cell_id, instance_id=a.instance_id, attempt=0, judge=JUDGE, judge_version="j", bucket=b)
         for a, b in zip(attempts, buckets, strict=False)
     ]
     verdicts = [verdict(a, "dont_know", handed="rules" if n == 3 else "") for n, a in enumerate(attempts)]
-    permission = score(questions, [*attempts, *verdicts, *named]).scores.rows[0].permission
+    permission = score(questions, [*attempts, *verdicts, *bucket_records]).scores.rows[0].permission
     assert permission is not None
     assert permission.buckets == {"no_access": 2, "dont_know": 1, "other": 1}
     assert (permission.buckets_by, permission.labels_by, permission.real_refusals) == ("both", "both", 0.5)

@@ -71,8 +71,8 @@ def changed(
     """The same entry as another run, with changes to it, to its scores and to each of its rows."""
     rows = tuple(each.model_copy(update=row or {}) for each in entry.scores.rows)
     update = {"rows": rows, "run_id": f"run-{number}", **(scores or {})}
-    made = entry.model_copy(update={"entry_id": f"e-{number}", "name": f"run {number}", **fields})
-    return made.model_copy(update={"scores": entry.scores.model_copy(update=update)})
+    result = entry.model_copy(update={"entry_id": f"e-{number}", "name": f"run {number}", **fields})
+    return result.model_copy(update={"scores": entry.scores.model_copy(update=update)})
 
 
 def judged_by(entry: Entry, version: str) -> dict[str, Any]:
@@ -108,16 +108,18 @@ def test_rows_are_ranked_together_only_with_the_same_terms(entry: Entry) -> None
 
 def test_the_order_of_groups_holds_and_within_one_there_is_none(entry: Entry) -> None:
     def shown(*intervals: tuple[float, float], egos: int = 8) -> list[int | None]:
-        made = []
+        entries = []
         for number, (low, high) in enumerate(intervals):
             interval = Interval(low=low, high=high, se=0.01, method="bootstrap_egos", clusters=egos)
             score = entry.scores.rows[0].metrics["answerable"].model_copy(update={"value": (low + high) / 2})
             counts = entry.scores.rows[0].counts.model_copy(update={"planned": 10, "correct": 10, "wrong": 0})
             figures = {"metrics": {**entry.scores.rows[0].metrics, "answerable": score}, "counts": counts}
-            one = changed(entry, number, row={**figures, "intervals": {"answerable": interval}})
-            rows = one.scores.rows[:1]
-            made.append(one.model_copy(update={"scores": one.scores.model_copy(update={"rows": rows})}))
-        (board,) = boards_of(made)
+            group_entry = changed(entry, number, row={**figures, "intervals": {"answerable": interval}})
+            rows = group_entry.scores.rows[:1]
+            entries.append(
+                group_entry.model_copy(update={"scores": group_entry.scores.model_copy(update={"rows": rows})})
+            )
+        (board,) = boards_of(entries)
         return [row.group for row in board.rows]
 
     assert shown((0.8, 0.9), (0.5, 0.7), (0.4, 0.6), (0.1, 0.2)) == [1, 2, 2, 3]
@@ -188,7 +190,7 @@ def test_worker_processes_give_the_same_bytes_and_the_same_error(
     run: Loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether a process may be forked depends on the machine's cores and on threads: that is replaced here."""
-    shown = Shown(views_of, 1, frozenset({run.facts.manifest.dataset.name}))
+    site_settings = Shown(views_of, 1, frozenset({run.facts.manifest.dataset.name}))
 
     def read(number: int) -> Loaded:
         if number in (7, 8):
@@ -200,12 +202,12 @@ def test_worker_processes_give_the_same_bytes_and_the_same_error(
         monkeypatch.setattr(building, "can_fork", lambda processes=processes: processes > 1)
         worker = Mock(side_effect=forked_each)
         monkeypatch.setattr(building, "forked_each", worker)
-        build([partial(read, number) for number in range(5)], tmp_path / str(processes), shown)
+        build([partial(read, number) for number in range(5)], tmp_path / str(processes), site_settings)
         with pytest.raises(SiteError, match="run 7: cannot be read") as refused:
-            build([partial(read, number) for number in range(9)], tmp_path / "failed", shown)
+            build([partial(read, number) for number in range(9)], tmp_path / "failed", site_settings)
         assert str(refused.value) == "run 7: cannot be read"
         with pytest.raises(SiteError, match=r"expected each run once"):
-            build([partial(read, number) for number in (1, 2, 3, 4, 2)], tmp_path / "failed", shown)
+            build([partial(read, number) for number in (1, 2, 3, 4, 2)], tmp_path / "failed", site_settings)
         assert worker.call_count == (3 if processes > 1 else 0)
     alone, together = ({p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
                        for folder in (tmp_path / "1", tmp_path / "2"))  # fmt: skip
@@ -319,7 +321,7 @@ def test_pages_hold_at_every_width_without_a_script_and_narrow_with_it(
     page.set_viewport_size({"width": 1400, "height": 900})
     for path in (pages[0], pages[1], pages[4], pages[5]):
         page.goto((tmp_path / "site" / path).as_uri())
-        found = Axe().run(page).response["violations"]
-        grave = [(v["id"], v["nodes"][0]["html"][:200]) for v in found if v["impact"] in ("serious", "critical")]
+        violations = Axe().run(page).response["violations"]
+        grave = [(v["id"], v["nodes"][0]["html"][:200]) for v in violations if v["impact"] in ("serious", "critical")]
         assert grave == [], path
     context.close()

@@ -14,10 +14,10 @@ class Done:
         self.code, self.out, self.err = code, out, err
 
 
-def one_line(done: Done, *words: str) -> None:
+def one_line(result: Done, *words: str) -> None:
     """Check that bad input gave exit code 2 and one line on standard error with these words, without a traceback."""
-    assert (done.code, done.out) == (2, ""), done.err
-    assert done.err.startswith("error: ")
-    assert done.err.count("\n") == 1
+    assert (result.code, result.out) == (2, ""), result.err
+    assert result.err.startswith("error: ")
+    assert result.err.count("\n") == 1
     for word in words:
-        assert word in done.err
+        assert word in result.err

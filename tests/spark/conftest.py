@@ -53,15 +53,15 @@ def contracts_held_once() -> Iterator[None]:
 
     The suite takes more than half of a small run's time and has the same result for the same code and settings.
     """
-    held: dict[tuple[str, str, str], tuple[ConformanceReport, bytes]] = {}
+    reports: dict[tuple[str, str, str], tuple[ConformanceReport, bytes]] = {}
 
     def hold(name: str, node: Node, out: Path, plan: Plan) -> ConformanceReport:
         settings = plan.run.settings.get(choose_backend(name).name, {})
         key = (name, code_of(choose_backend(name), node).digest, repr((settings, plan.advertise)))
-        if key not in held:
+        if key not in reports:
             report = backends.hold_to_contract(name, node, out, plan)
-            held[key] = (report, (out / report.file).read_bytes())
-        report, junit = held[key]
+            reports[key] = (report, (out / report.file).read_bytes())
+        report, junit = reports[key]
         write_whole(out / report.file, junit)
         return report
 

@@ -105,7 +105,7 @@ def with_another_plan(lines: list[bytes]) -> list[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("forge", "stated"),
+    ("forge", "message"),
     [
         (without_the_first_attempt, "line 1: does not follow from the line before"),
         (lambda lines: [lines[1], lines[0], *lines[2:]], "line 1: does not follow from the line before"),
@@ -116,7 +116,7 @@ def with_another_plan(lines: list[bytes]) -> list[bytes]:
     ],
 )  # fmt: skip
 def test_forged_announcements_are_refused(
-    bundle: Path, keys: Keys, forge: Callable[[list[bytes]], list[bytes]], stated: str
+    bundle: Path, keys: Keys, forge: Callable[[list[bytes]], list[bytes]], message: str
 ) -> None:
     path = bundle / layout.ANNOUNCED
     path.write_bytes(b"".join(line + b"\n" for line in forge(path.read_bytes().splitlines())))
@@ -125,7 +125,7 @@ def test_forged_announcements_are_refused(
     hashes = {name: sha256_of(bundle / name) for name in layout.content_of(bundle)}
     (bundle / layout.SUMS).write_bytes(sums(hashes))
     faults = verify(bundle, Trust(keys.allowed)).faults
-    assert any(stated in fault.message for fault in faults), faults
+    assert any(message in fault.message for fault in faults), faults
 
 
 def test_a_receipt_of_a_stranger_or_for_other_announcements_is_refused(bundle: Path, keys: Keys) -> None:
@@ -142,18 +142,18 @@ def test_a_receipt_of_a_stranger_or_for_other_announcements_is_refused(bundle: P
 def test_a_witness_refuses_announcements_that_do_not_continue_its_record(
     loaded: LoadedPlan, keys: Keys, tmp_path: Path
 ) -> None:
-    path, seen = tmp_path / announcing.NAME, tmp_path / "seen"
+    path, record = tmp_path / announcing.NAME, tmp_path / "seen"
     first = announcing.announce(path, loaded, NODE, "")
     before = path.read_bytes()
     announcing.start(path, first)
-    assert confirm(path, keys.key, tmp_path / "1.json", seen).lines == 2
+    assert confirm(path, keys.key, tmp_path / "1.json", record).lines == 2
     path.write_bytes(before)
     with pytest.raises(RefusedError, match="line 2 is not the one that was seen at"):
-        confirm(path, keys.key, tmp_path / "2.json", seen)
+        confirm(path, keys.key, tmp_path / "2.json", record)
     path.unlink()
     announcing.announce(path, loaded, NODE, "another")
     with pytest.raises(RefusedError, match=f"node {NODE} has another file"):
-        confirm(path, keys.key, tmp_path / "2.json", seen)
+        confirm(path, keys.key, tmp_path / "2.json", record)
     assert not (tmp_path / "2.json").exists()
 
 

@@ -153,28 +153,28 @@ def test_a_fault_in_the_log_is_refused_with_its_code(
 # ------------------------------------------------------------------ a log that contradicts itself
 
 
-def without_calls(asked: dict[str, Any]) -> None:
-    asked["gateway_call_ids"] = ["gone"]
+def without_calls(record: dict[str, Any]) -> None:
+    record["gateway_call_ids"] = ["gone"]
 
 
-def asked_later(asked: dict[str, Any]) -> None:
-    asked["asked_mono_ns"] += 10**12
+def asked_later(record: dict[str, Any]) -> None:
+    record["asked_mono_ns"] += 10**12
 
 
-def never_searched(asked: dict[str, Any]) -> None:
-    asked["search"]["t_search_ns"] = -1
+def never_searched(record: dict[str, Any]) -> None:
+    record["search"]["t_search_ns"] = -1
 
 
-def answered_backwards(asked: dict[str, Any]) -> None:
-    asked["answer"]["completed_ns"] = 0
+def answered_backwards(record: dict[str, Any]) -> None:
+    record["answer"]["completed_ns"] = 0
 
 
-def faster(asked: dict[str, Any]) -> None:
-    asked["answer"]["ttft_ns"] //= 2
+def faster(record: dict[str, Any]) -> None:
+    record["answer"]["ttft_ns"] //= 2
 
 
-def endless(asked: dict[str, Any]) -> None:
-    asked["search"]["t_search_ns"] = 10**15
+def endless(record: dict[str, Any]) -> None:
+    record["search"]["t_search_ns"] = 10**15
 
 
 def of_a_probe(call: dict[str, Any]) -> None:
@@ -220,8 +220,8 @@ def test_a_log_that_contradicts_itself_is_refused(
 ) -> None:
     run = copy_of(finished)
     rewrite_log(run / "run" / "run.sqlite", kind, change, first=False)
-    found = [r.reason for r in refused(run, tmp_path) if r.code == "incoherent"]
-    assert any(reason in each for each in found), found
+    reasons = [r.reason for r in refused(run, tmp_path) if r.code == "incoherent"]
+    assert any(reason in each for each in reasons), reasons
 
 
 @pytest.mark.parametrize(
@@ -335,8 +335,8 @@ def test_measured_energy_satisfies_a_profile_that_requires_it(finished: Path, tm
 def test_a_plan_that_differs_from_the_run_is_refused(finished: Path, tmp_path: Path, copy_of: Copy) -> None:
     run = copy_of(finished)
     edit(run / running.PLAN, "limit: 12", "limit: 13")
-    found = {r.code: r.reason for r in refused(run, tmp_path)}
-    assert found == {
+    reasons = {r.code: r.reason for r in refused(run, tmp_path)}
+    assert reasons == {
         "not-complete": "the plan's run.limit is not what was run",
         "missing-question": "12 questions are in the log, the plan asks 13",
     }
@@ -368,9 +368,9 @@ def test_a_cell_with_meaningless_times_is_refused(finished: Path, tmp_path: Path
 def test_a_cell_whose_questions_were_never_asked_is_refused(finished: Path, tmp_path: Path) -> None:
     cells = cells_of(finished)
     more = cells[0].model_copy(update={"cell_id": "bm25@extractive/s2"})
-    found = with_facts(finished, tmp_path, cells=(*cells, more))
-    assert codes(found) == {"missing-question"}
-    assert "12 were never asked" in found[0].reason
+    refusals = with_facts(finished, tmp_path, cells=(*cells, more))
+    assert codes(refusals) == {"missing-question"}
+    assert "12 were never asked" in refusals[0].reason
 
 
 @pytest.mark.parametrize(

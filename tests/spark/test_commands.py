@@ -41,9 +41,9 @@ def test_preflight_lists_reasons_with_remedies_and_exits_4(invoke: Invoke, plan_
     shutil.copy(plan_path.parent / plan["profile"], tmp_path)
     path = tmp_path / "plan.yaml"
     path.write_text(yaml.safe_dump(plan))
-    done = invoke("preflight", "--plan", path)
-    assert done.code == 4
-    lines = done.out.splitlines()
+    listing = invoke("preflight", "--plan", path)
+    assert listing.code == 4
+    lines = listing.out.splitlines()
     assert [line.split(":")[0] for line in lines[::2]] == [
         "refused  kernel", "refused  package", "refused  canary-slow",
     ]  # fmt: skip
@@ -200,28 +200,28 @@ def test_an_audit_of_forged_answers_does_not_agree(invoke: Invoke, signed: Path,
 def test_bad_input_gives_one_line_and_exit_code_2(
     invoke: Invoke, plan_path: Path, finished: Path, signed: Path, keys: Keys, tmp_path: Path
 ) -> None:
-    gone = tmp_path / "gone"
-    one_line(invoke("preflight", "--plan", gone), str(gone), "cannot be read")
+    nowhere = tmp_path / "gone"
+    one_line(invoke("preflight", "--plan", nowhere), str(nowhere), "cannot be read")
     one_line(invoke("preflight"), "--plan")
     one_line(invoke("canary"), "--plan or --profile")
     one_line(invoke("canary", "--profile", "h100"), "h100", "cpu-dev, gb10")
     one_line(invoke("run", "--plan", plan_path), "--out or --under")
     one_line(invoke("run", "--plan", plan_path, "--out", signed), "--out", "expected a new or empty folder")
-    one_line(invoke("run", "--plan", plan_path, "--out", gone, "--key", keys.key), "--certify")
-    one_line(invoke("run", "--plan", plan_path, "--out", gone, "--certify"), "--key or --unsigned")
-    one_line(invoke("certify", finished, "--out", gone), "--key or --unsigned")
-    one_line(invoke("certify", finished, "--out", gone, "--key", gone), "no such file")
-    one_line(invoke("certify", gone, "--out", tmp_path / "b", "--unsigned"), "no such folder")
+    one_line(invoke("run", "--plan", plan_path, "--out", nowhere, "--key", keys.key), "--certify")
+    one_line(invoke("run", "--plan", plan_path, "--out", nowhere, "--certify"), "--key or --unsigned")
+    one_line(invoke("certify", finished, "--out", nowhere), "--key or --unsigned")
+    one_line(invoke("certify", finished, "--out", nowhere, "--key", nowhere), "no such file")
+    one_line(invoke("certify", nowhere, "--out", tmp_path / "b", "--unsigned"), "no such folder")
     one_line(invoke("certify", finished, "--out", signed, "--unsigned"), "never overwritten")
-    one_line(invoke("certify", finished, "--out", gone, "--unsigned", "--latency", gone), "--latency")
-    one_line(invoke("verify", gone), "expected the folder of a bundle")
-    one_line(invoke("verify", signed, "--allowed-signers", gone), "--allowed-signers", "no such file")
+    one_line(invoke("certify", finished, "--out", nowhere, "--unsigned", "--latency", nowhere), "--latency")
+    one_line(invoke("verify", nowhere), "expected the folder of a bundle")
+    one_line(invoke("verify", signed, "--allowed-signers", nowhere), "--allowed-signers", "no such file")
     audit = ("audit", signed, "--dataset")
-    one_line(invoke(*audit, EXAMPLE, "--out", gone, "--share", "0"), "--share")
+    one_line(invoke(*audit, EXAMPLE, "--out", nowhere, "--share", "0"), "--share")
     one_line(invoke(*audit, EXAMPLE, "--out", signed), "--out", "expected a new folder")
-    one_line(invoke(*audit, ROOT / "tests" / "data" / "longmemeval", "--out", gone))
+    one_line(invoke(*audit, ROOT / "tests" / "data" / "longmemeval", "--out", nowhere))
     one_line(invoke("verify", finished, "--no-such-flag"), "--no-such-flag")
-    assert not gone.exists()
+    assert not nowhere.exists()
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,11 @@ def test_certifying_that_is_killed_leaves_nothing_that_verifies(finished: Path, 
     assert_nothing_verifies(making, tmp_path / "renamed")
 
 
-def assert_nothing_verifies(left: Path, renamed: Path) -> None:
-    """Check that no folder in ``left`` verifies, neither under its own name nor as a bundle's name."""
-    folders = [path for path in left.iterdir() if path.is_dir()]
+def assert_nothing_verifies(parent: Path, renamed: Path) -> None:
+    """Check that no folder in ``parent`` verifies, neither under its own name nor as a bundle's name."""
+    folders = [path for path in parent.iterdir() if path.is_dir()]
     assert folders
-    assert not (left / "bundle").exists()
+    assert not (parent / "bundle").exists()
     for folder in folders:
         assert not verify(folder, Trust(unsigned=True)).passed
         assert not verify(Path(shutil.copytree(folder, renamed)), Trust(unsigned=True)).passed

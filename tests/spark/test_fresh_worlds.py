@@ -173,7 +173,7 @@ def other_network(commitment: dict[str, object], _: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("forge", "stated"),
+    ("forge", "message"),
     [
         (past, "before the commitment"),
         (other_beacon, "the signature is not test's of round"),
@@ -187,7 +187,7 @@ def test_a_forged_chain_is_refused(
     certified: Certified,
     tmp_path: Path,
     forge: Callable[[dict[str, object], dict[str, object]], None],
-    stated: str,
+    message: str,
 ) -> None:
     bundle = tmp_path / "bundle"
     for name in layout.files_of(certified.bundle):
@@ -204,7 +204,7 @@ def test_a_forged_chain_is_refused(
     subjects: list[JsonValue] = [{"name": name, "digest": {"sha256": digest}} for name, digest in hashes.items()]
     (bundle / layout.STATEMENT).write_bytes(canonical_json({"subject": subjects}))
     faults = verify(bundle, Trust(unsigned=True)).faults
-    assert any(f"fresh-world: {stated}" in fault.message or stated in fault.message for fault in faults), faults
+    assert any(f"fresh-world: {message}" in fault.message or message in fault.message for fault in faults), faults
 
 
 def test_a_run_on_another_world_than_the_committed_one_is_refused(

@@ -81,7 +81,7 @@ with node_lock(Path(sys.argv[1]), "boot-7", Path("runs/a")):
 
 
 @pytest.fixture
-def held(tmp_path: Path) -> Any:
+def lock_holder(tmp_path: Path) -> Any:
     path = tmp_path / "node.lock"
     with subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -90,21 +90,21 @@ def held(tmp_path: Path) -> Any:
         process.kill()
 
 
-def test_a_second_run_is_refused_with_the_process_that_has_the_lock(held: Any) -> None:
-    with pytest.raises(RefusedError) as refused, node_lock(held.path, "boot", Path("runs/b")):
+def test_a_second_run_is_refused_with_the_process_that_has_the_lock(lock_holder: Any) -> None:
+    with pytest.raises(RefusedError) as refused, node_lock(lock_holder.path, "boot", Path("runs/b")):
         pass
     (reason,) = refused.value.refusals
     assert reason.code == "locked"
-    assert f"process {held.process.pid} has run into runs/a since" in reason.reason
+    assert f"process {lock_holder.process.pid} has run into runs/a since" in reason.reason
 
 
-def test_the_lock_of_a_killed_run_is_free_and_its_note_is_returned(held: Any) -> None:
-    held.process.send_signal(signal.SIGKILL)
-    held.process.wait()
-    with node_lock(held.path, "boot-8", Path("runs/b")) as note:
+def test_the_lock_of_a_killed_run_is_free_and_its_note_is_returned(lock_holder: Any) -> None:
+    lock_holder.process.send_signal(signal.SIGKILL)
+    lock_holder.process.wait()
+    with node_lock(lock_holder.path, "boot-8", Path("runs/b")) as note:
         assert note is not None
-        assert (note.out, note.boot_id, note.pid) == ("runs/a", "boot-7", held.process.pid)
-    with node_lock(held.path, "boot-8", Path("runs/c")) as note:
+        assert (note.out, note.boot_id, note.pid) == ("runs/a", "boot-7", lock_holder.process.pid)
+    with node_lock(lock_holder.path, "boot-8", Path("runs/c")) as note:
         assert note is None
 
 
@@ -156,11 +156,11 @@ def test_files_of_another_user_are_reported_with_the_remedy(shared: Path) -> Non
     ]
 
 
-def test_check_lock_leaves_a_free_lock_free_and_refuses_a_held_one(tmp_path: Path, held: Any) -> None:
+def test_check_lock_leaves_a_free_lock_free_and_refuses_a_held_one(tmp_path: Path, lock_holder: Any) -> None:
     check_lock(tmp_path / "free")
     check_lock(tmp_path / "free")
     with pytest.raises(RefusedError):
-        check_lock(held.path)
+        check_lock(lock_holder.path)
 
 
 def test_the_variable_sets_the_path_of_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,8 +79,8 @@ def test_units_run_once_with_a_limit_and_the_timers_name_them() -> None:
 
 def test_only_success_and_a_refusal_are_orderly_ends_of_a_unit() -> None:
     (unit,) = (path for path in UNITS if path.name == "memarena-spark.service")
-    found = re.findall(r"^SuccessExitStatus=(.*)$", unit.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert found == [str(EXIT_REFUSED)]
+    codes = re.findall(r"^SuccessExitStatus=(.*)$", unit.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert codes == [str(EXIT_REFUSED)]
     assert f"| {EXIT_REFUSED} | refused" in GUIDE
 
 
@@ -167,9 +167,9 @@ def test_every_installed_compose_accepts_the_stack() -> None:
         environment = {**os.environ, **SETTINGS}
         result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
         assert result.returncode == 0, result.stderr
-        shown = yaml.safe_load(result.stdout)["services"]
-        assert set(shown) == {"ollama", "embedder-warm", "sglang", "backend", "certify", "meters"}
-        declared = shown["certify"]["environment"][DECLARED]
+        services = yaml.safe_load(result.stdout)["services"]
+        assert set(services) == {"ollama", "embedder-warm", "sglang", "backend", "certify", "meters"}
+        declared = services["certify"]["environment"][DECLARED]
         assert f"sglang=lmsysorg/sglang@{DIGEST}" in declared
 
 

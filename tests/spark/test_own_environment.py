@@ -24,8 +24,8 @@ def test_a_backend_without_its_environment_gives_a_one_line_error(
     loaded = spark_plan()
     run = loaded.plan.run.model_copy(update={"backends": (str(manifest),)})
     loaded = loaded.model_copy(update={"plan": loaded.plan.model_copy(update={"run": run})})
-    said: list[str] = []
+    messages: list[str] = []
     with pytest.raises(SparkError, match="cannot be started: not installed: run memarena backends install apart"):
-        run_certification(FakeNode(), loaded, tmp_path / "out", said.append)
-    assert said == []
+        run_certification(FakeNode(), loaded, tmp_path / "out", messages.append)
+    assert messages == []
     assert not (tmp_path / "out").exists()

@@ -74,10 +74,12 @@ def watched(url: str, looks: int = 1) -> ReaderWatch:
 def own_address() -> str:
     """Return an address of this machine that is not on loopback; skip the test if there is none."""
     addresses = (each for interface in psutil.net_if_addrs().values() for each in interface)
-    found = [each.address for each in addresses if each.family == socket.AF_INET and not is_loopback(each.address)]
-    if not found:
+    own_addresses = [
+        each.address for each in addresses if each.family == socket.AF_INET and not is_loopback(each.address)
+    ]
+    if not own_addresses:
         pytest.skip("this machine has no address but loopback")
-    return found[0]
+    return own_addresses[0]
 
 
 def test_process_weights_and_loopback_connections_are_seen(tmp_path: Path) -> None:

@@ -266,8 +266,8 @@ FORGED: tuple[tuple[Callable[[Made], None], str], ...] = (
 @pytest.mark.parametrize(("forge", "words"), FORGED, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_forged_site_is_refused_by_name(site: Made, forge: Callable[[Made], None], words: str) -> None:
     forge(site)
-    found = [f"{file}: {message}" for file, message in check_site(site.folder, Trust(check_once, views_of)).faults]
-    assert any(re.match(words.replace("ENTRY", re.escape(site.entry)), fault) for fault in found), found
+    faults = [f"{file}: {message}" for file, message in check_site(site.folder, Trust(check_once, views_of)).faults]
+    assert any(re.match(words.replace("ENTRY", re.escape(site.entry)), fault) for fault in faults), faults
     assert not (site.folder.parent / "gone").exists()
 
 

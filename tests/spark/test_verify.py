@@ -26,8 +26,8 @@ Copy = Callable[[Path], Path]
 FLIPS = 200
 
 
-def files_at_fault(found: Verification) -> set[str]:
-    return {fault.file for fault in found.faults}
+def files_at_fault(verification: Verification) -> set[str]:
+    return {fault.file for fault in verification.faults}
 
 
 def flip(path: Path, at: int, bit: int) -> None:

@@ -60,14 +60,14 @@ def records() -> list[AnyRecord]:
 
 def _judged(body: Sequence[AnyRecord]) -> list[AnyRecord]:
     judged_records: list[AnyRecord] = []
-    for asked in body:
-        assert isinstance(asked, QuestionAsked)
-        name = asked.instance_id
+    for attempt in body:
+        assert isinstance(attempt, QuestionAsked)
+        name = attempt.instance_id
         if name in OPEN:
             correct, handed = OPEN[name]
-            judged_records.append(_verdict(asked, correct=correct, handed=handed))
+            judged_records.append(_verdict(attempt, correct=correct, handed=handed))
         if name in LABELS:
-            judged_records.append(_verdict(asked, correct=name != "perm_5", label=LABELS[name]))
+            judged_records.append(_verdict(attempt, correct=name != "perm_5", label=LABELS[name]))
     by_name = {a.instance_id: a for a in body if isinstance(a, QuestionAsked)}
     judged_records.append(_verdict(by_name["meta_1"], correct=True, repeat=1))
     judged_records.append(_verdict(by_name["temp_1"], correct=True, repeat=1))
@@ -76,13 +76,13 @@ def _judged(body: Sequence[AnyRecord]) -> list[AnyRecord]:
 
 
 def _verdict(
-    asked: QuestionAsked, *, correct: bool, handed: str = "", label: BehaviourLabel | None = None, repeat: int = 0
+    attempt: QuestionAsked, *, correct: bool, handed: str = "", label: BehaviourLabel | None = None, repeat: int = 0
 ) -> Verdict:
     task = "behaviour" if label else "answer"
-    by_rules = "text" if asked.instance_id == "qa_2" else "value"
+    by_rules = "text" if attempt.instance_id == "qa_2" else "value"
     return Verdict.model_validate(
         {
-            **_answer(asked),
+            **_answer(attempt),
             "route": by_rules if handed else "llm",
             "correct": correct,
             "score": float(correct),
@@ -100,10 +100,10 @@ def _verdict(
     )
 
 
-def _ground(asked: QuestionAsked) -> BucketNamed:
+def _ground(attempt: QuestionAsked) -> BucketNamed:
     return BucketNamed.model_validate(
         {
-            **_answer(asked),
+            **_answer(attempt),
             "bucket": "no_access",
             "reason": "it names whom it is for",
             "model": MODEL,
@@ -112,10 +112,10 @@ def _ground(asked: QuestionAsked) -> BucketNamed:
     )
 
 
-def _failure(asked: QuestionAsked) -> JudgingFailed:
+def _failure(attempt: QuestionAsked) -> JudgingFailed:
     return JudgingFailed.model_validate(
         {
-            **_answer(asked),
+            **_answer(attempt),
             "task": "answer",
             "cause": "rate_limit",
             "message": "HTTP 429: slow down",
@@ -124,12 +124,12 @@ def _failure(asked: QuestionAsked) -> JudgingFailed:
     )
 
 
-def _answer(asked: QuestionAsked) -> dict[str, object]:
+def _answer(attempt: QuestionAsked) -> dict[str, object]:
     """Return the fields that say which answer a record is about, and which judge made it."""
     return {
-        "cell_id": asked.cell_id,
-        "instance_id": asked.instance_id,
-        "attempt": asked.attempt,
+        "cell_id": attempt.cell_id,
+        "instance_id": attempt.instance_id,
+        "attempt": attempt.attempt,
         "judge": JUDGE,
         "judge_version": VERSION,
     }

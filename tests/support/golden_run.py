@@ -219,8 +219,10 @@ DUMB = make_cell("bm25", reader="extractive", seed="s1")
 CELLS = [*BM25, HAZY, *ORACLE, DUMB]
 
 
-def _answers(cell: Cell, wrong: Sequence[str], *, found: bool = True, base_ms: float = 80) -> list[QuestionAsked]:
-    """Answer every question, those in ``wrong`` wrongly; with ``found`` each has its evidence among the items."""
+def _answers(
+    cell: Cell, wrong: Sequence[str], *, has_evidence: bool = True, base_ms: float = 80
+) -> list[QuestionAsked]:
+    """Answer every question, those in ``wrong`` wrongly; with ``has_evidence`` each finds its evidence."""
     attempts = []
     for position, question in enumerate(QUESTIONS):
         name = question.instance.instance_id
@@ -230,7 +232,7 @@ def _answers(cell: Cell, wrong: Sequence[str], *, found: bool = True, base_ms: f
                 cell,
                 question,
                 (WRONG if name in wrong else RIGHT)[name],
-                items=[NOISE, *evidence] if found else [NOISE],
+                items=[NOISE, *evidence] if has_evidence else [NOISE],
                 search_ms=1 + position / 10,
                 ttft_ms=base_ms + position,
                 call_ids=[f"{cell.cell_id}#{name}"],
@@ -265,18 +267,18 @@ def records() -> list[AnyRecord]:
     )
     for cell, wrong in zip(BM25, wrong_by_seed, strict=True):
         body += [*_calls(cell), *_answers(cell, wrong)]
-    hazy = _answers(HAZY, list(WRONG)[:6], found=False)
+    hazy = _answers(HAZY, list(WRONG)[:6], has_evidence=False)
     broken = {
         "anap_1": ("backend_failed", "Search: INTERNAL: index is gone"),
         "perm_4": ("backend_failed", "Answer: DEADLINE_EXCEEDED: 600 s"),
         "qa_1": ("infra_failed", "reader small-model: connection refused"),
     }
-    for asked in hazy:
-        failure = broken.get(asked.instance_id)
+    for attempt in hazy:
+        failure = broken.get(attempt.instance_id)
         if failure is None:
-            body.append(asked)
+            body.append(attempt)
         else:
-            body.append(asked.model_copy(update={"status": failure[0], "cause": failure[1], "answer": None}))
+            body.append(attempt.model_copy(update={"status": failure[0], "cause": failure[1], "answer": None}))
     body.append(Problem(at="2026-01-01T00:30:00+00:00", where="reader small", cause="infra", message="restarted once"))
     body.append(resumed())
     for cell in ORACLE:
@@ -291,7 +293,7 @@ def main() -> None:
     from . import golden_judged
     from .golden_reports import JUDGED_REPORTS, REPORTS, golden, render
 
-    for run, made, expected, names, judge in (
+    for run, run_records, expected, names, judge in (
         (SMALL_RUN, records(), GOLDEN, REPORTS, "value"),
         (
             golden_judged.JUDGED_RUN,
@@ -302,7 +304,7 @@ def main() -> None:
         ),
     ):
         shutil.rmtree(run, ignore_errors=True)
-        write_log(run, made)
+        write_log(run, run_records)
         (run / "writer.lock").unlink()
         expected.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:

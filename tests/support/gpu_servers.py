@@ -46,12 +46,12 @@ def ollama(port: int) -> ModelServer:
 
 def sglang(flags: Sequence[str], settings: dict[str, Any]) -> ModelServer:
     """Flushes, and reports its flags, as its version does; counts what it is asked, its health too."""
-    given = dict.fromkeys(SWITCHES, False) | dict(_flags(flags))
-    model = str(given.get("served_model_name") or given["model_path"])
+    options = dict.fromkeys(SWITCHES, False) | dict(_flags(flags))
+    model = str(options.get("served_model_name") or options["model_path"])
     version = settings.get("version", "0.5.23")
-    told = {**given, "version": version, **settings.get("told", {})}
-    told = {key: value for key, value in told.items() if key not in settings.get("untold", ())}
-    asked: Counter[str] = Counter()
+    details = {**options, "version": version, **settings.get("told", {})}
+    details = {key: value for key, value in details.items() if key not in settings.get("untold", ())}
+    request_counts: Counter[str] = Counter()
 
     def flush(body: Body) -> Script:
         busy = body.number < settings.get("busy_flushes", 0)
@@ -59,24 +59,26 @@ def sglang(flags: Sequence[str], settings: dict[str, Any]) -> ModelServer:
         return Script(status=status, body="Cache flushed.\nPlease check backend logs for more details.")
 
     def note(path: str) -> None:
-        asked[path] += 1
+        request_counts[path] += 1
         print("asked", path, flush=True)  # noqa: T201  (read by a test from the container's log)
 
     def metrics(body: Body) -> str:
-        return "\n".join(f'sglang:http_requests_total{{endpoint="{path}"}} {n}.0' for path, n in sorted(asked.items()))
+        return "\n".join(
+            f'sglang:http_requests_total{{endpoint="{path}"}} {n}.0' for path, n in sorted(request_counts.items())
+        )
 
     info = "/get_server_info" if version.startswith("0.5.3") else "/server_info"
-    routes: dict[str, Route] = {"/server_info": None, info: told, "/flush_cache": flush, "/metrics": metrics}
+    routes: dict[str, Route] = {"/server_info": None, info: details, "/flush_cache": flush, "/metrics": metrics}
     routes |= {"/health": "", "/health_generate": ""}
-    routes["/flushes"] = lambda body: {"count": asked["/flush_cache"]}
+    routes["/flushes"] = lambda body: {"count": request_counts["/flush_cache"]}
     # Version 0.5.3 omits the details if no token was cached.
     words = Script(settings.get("reply", "Hello there"), cached_tokens=settings.get("cached_tokens") or None)
 
     def reply(body: Body) -> Script:
         return replace(words, prompt_tokens=words_of(body))
 
-    host = str(given.get("host", "127.0.0.1"))
-    server = ModelServer(reply, host, int(str(given["port"])), model=model, dialect="sglang", routes=routes)
+    host = str(options.get("host", "127.0.0.1"))
+    server = ModelServer(reply, host, int(str(options["port"])), model=model, dialect="sglang", routes=routes)
     server.on_request = note
     return server
 

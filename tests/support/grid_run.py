@@ -80,8 +80,8 @@ def _answer(question: Question, right: bool, draw: Random) -> str:
     if gold.kind == "abstain":
         return "I don't know." if right else "It is blue."
     if gold.kind == "permission":
-        told = right == (gold.expected_action == "disclose")
-        return "It is 4821." if told else draw.choice(("I can't share that with you.", "I don't have that."))
+        is_disclosed = right == (gold.expected_action == "disclose")
+        return "It is 4821." if is_disclosed else draw.choice(("I can't share that with you.", "I don't have that."))
     return gold.answers[0] if right and gold.kind == "text" else HOSTILE if draw.random() < 0.2 else "no idea at all"
 
 
@@ -98,14 +98,14 @@ def records(per_ego: int = 24, *, prompt_words: int = 1500) -> list[AnyRecord]:
     return make_run(cells(), all_questions, EVIDENCE, body, readers=readers)
 
 
-def _cell_records(cell: Cell, asked: list[Question], prompt_words: int) -> Iterator[AnyRecord]:
+def _cell_records(cell: Cell, cell_questions: list[Question], prompt_words: int) -> Iterator[AnyRecord]:
     draw = Random(cell.cell_id)
     for ego in EGOS:
         for day in range(8):
             ingest: IngestDone = make_ingest(cell, day, sessions=3 + day, namespace=f"ns_{ego}", ego=ego)
             yield ingest
     better, prefill_ms = READERS[cell.reader]
-    for n, question in enumerate(asked):
+    for n, question in enumerate(cell_questions):
         right = draw.random() < BACKENDS[cell.backend] + better
         search_ms = SEARCH_MS[cell.backend] * (1 + question.day / 8) * draw.lognormvariate(0, 0.2)
         ttft_ms = prefill_ms * draw.lognormvariate(0, 0.35)
@@ -123,9 +123,9 @@ def _attempt(
     cell: Cell, question: Question, right: bool, draw: Random, times_ms: tuple[float, float], call_id: str
 ) -> QuestionAsked:
     evidence = question.instance.evidence_session_ids[0]
-    found = [make_item(EVIDENCE[0].turns[0].text, evidence if right else "sess_x", score=3.5 - k) for k in range(5)]
+    items = [make_item(EVIDENCE[0].turns[0].text, evidence if right else "sess_x", score=3.5 - k) for k in range(5)]
     common = {
-        "items": found,
+        "items": items,
         "search_ms": times_ms[0],
         "call_ids": [call_id],
         "namespace": f"ns_{question.instance.ego_agent_id}",

@@ -39,8 +39,8 @@ class Asked:
     @property
     def sentences(self) -> dict[str, str]:
         """Return the sentences of a rubric by number; empty if the prompt has none."""
-        listed = self.user.partition("\nSentences:\n")[2].partition("\n\nWhat the assistant said:")[0]
-        return dict(line.split(". ", 1) for line in listed.splitlines())
+        section = self.user.partition("\nSentences:\n")[2].partition("\n\nWhat the assistant said:")[0]
+        return dict(line.split(". ", 1) for line in section.splitlines())
 
     @property
     def task(self) -> str:
@@ -52,25 +52,25 @@ class Asked:
 JudgeScript = Callable[[Asked], Script]
 
 
-def rules(asked: Asked, *, correct: object = True, **fields: Any) -> Script:
+def rules(request: Asked, *, correct: object = True, **fields: Any) -> Script:
     """Return a valid reply with ``correct`` and ``fields``.
 
     Judged against the decoy's gold, an answer is never right, and D6's label says whether it states the decoy.
     """
-    if decoy().gold in asked.user:
-        label = "disclose_correct" if decoy().told in asked.answer else "other"
+    if decoy().gold in request.user:
+        label = "disclose_correct" if decoy().told in request.answer else "other"
         correct, fields = False, {**fields, "label": label, "score": 0.0}
-    if asked.task == "rubric":
-        met = {n: "no" if decoy().told in s or not correct else "yes" for n, s in asked.sentences.items()}
-        return Script(json.dumps({"check": asked.check, "sentences": met, "reason": "as scripted", **fields}))
+    if request.task == "rubric":
+        marks = {n: "no" if decoy().told in s or not correct else "yes" for n, s in request.sentences.items()}
+        return Script(json.dumps({"check": request.check, "sentences": marks, "reason": "as scripted", **fields}))
     by_task: dict[str, dict[str, Any]] = {
         "answer": {"correct": correct, "score": float(correct is True)},
         "behaviour": {"label": "refuse"},
         "bucket": {"bucket": "no_access"},
     }
-    decides = by_task[asked.task]
+    decides = by_task[request.task]
     return Script(
-        json.dumps({"check": asked.check, **decides, "quote": asked.answer, "reason": "as scripted", **fields})
+        json.dumps({"check": request.check, **decides, "quote": request.answer, "reason": "as scripted", **fields})
     )
 
 
@@ -97,7 +97,7 @@ def scripted_judge(script: JudgeScript) -> Iterator[ScriptedJudge]:
     def reply(body: Body) -> Script:
         system, user = (m["content"] for m in body["messages"][:2])
         check, fenced = _CHECK.search(system), _FENCED.search(user)
-        asked = Asked(
+        request = Asked(
             system=system,
             user=user,
             answer=fenced.group(2) if fenced else "",
@@ -107,8 +107,8 @@ def scripted_judge(script: JudgeScript) -> Iterator[ScriptedJudge]:
             roles=tuple(m["role"] for m in body["messages"]),
             limit=" ".join(sorted({"max_tokens", "max_completion_tokens"} & set(body))),
         )
-        judge.asked.append(asked)
-        return replace(script(asked), prompt_tokens=100, completion_tokens=20)
+        judge.asked.append(request)
+        return replace(script(request), prompt_tokens=100, completion_tokens=20)
 
     with ModelServer(reply) as server:
         judge = ScriptedJudge(server)

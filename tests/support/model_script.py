@@ -106,8 +106,8 @@ class Script:
         """Return the token counts that the server reports."""
         prompt, completion = self.prompt_tokens, self.completion_tokens
         if prompt is None:
-            sent = [_text(each.get("content")) for each in body.get("messages", ())] or [str(body.get("prompt"))]
-            prompt = sum(count_by_bytes([*sent, *(json.dumps(tool) for tool in body.get("tools") or ())]))
+            texts = [_text(each.get("content")) for each in body.get("messages", ())] or [str(body.get("prompt"))]
+            prompt = sum(count_by_bytes([*texts, *(json.dumps(tool) for tool in body.get("tools") or ())]))
         if completion is None and not isinstance(self.tokens, str) and self.reply is None:
             completion = len(self.tokens)
         elif completion is None:
@@ -170,7 +170,7 @@ def refuses(
 ) -> Reply:
     """Return a script that sends an error for some requests, and a valid reply for the others."""
     headers = {} if retry_after is None else {"Retry-After": retry_after}
-    return lambda asked: Script(status=status, body=body, headers=headers) if when(asked) else good(asked)
+    return lambda request: Script(status=status, body=body, headers=headers) if when(request) else good(request)
 
 
 def first_then(count: int, bad: Reply, then: Reply = good) -> Reply:

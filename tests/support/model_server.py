@@ -196,14 +196,14 @@ def _routes(server: ModelServer) -> dict[str, Route]:
     def models(body: Body) -> object:
         return {"object": "list", "data": [{"id": name, "object": "model"} for name in server.models]}
 
-    listed: dict[str, Route] = {"/v1/models": models}
+    routes: dict[str, Route] = {"/v1/models": models}
     if server.dialect == "llama.cpp":
         settings = {"n_ctx": server.window_tokens}
-        return {**listed, "/props": {"default_generation_settings": settings}, "/tokenize": words}
+        return {**routes, "/props": {"default_generation_settings": settings}, "/tokenize": words}
     if server.dialect == "sglang":
-        told = {"version": "null", "context_length": server.window_tokens, "model_path": server.model}
-        return {**listed, "/server_info": told, "/tokenize": counts}
-    return listed
+        info = {"version": "null", "context_length": server.window_tokens, "model_path": server.model}
+        return {**routes, "/server_info": info, "/tokenize": counts}
+    return routes
 
 
 class _Server(ThreadingHTTPServer):
@@ -282,8 +282,8 @@ class _Handler(BaseHTTPRequestHandler):
         tokens = sum(count_by_bytes(texts))
         data = [{"object": "embedding", "index": number, "embedding": embed(text)} for number, text in enumerate(texts)]
         counts = {"prompt_tokens": tokens, "total_tokens": tokens}
-        made = {"object": "list", "model": body.get("model"), "data": data, "usage": counts}
-        self._at_once(made, body, texts)
+        reply = {"object": "list", "model": body.get("model"), "data": data, "usage": counts}
+        self._at_once(reply, body, texts)
 
     def _at_once(self, value: object, body: Body, embedded: Sequence[str] = ()) -> None:
         """Send vectors or scores, unless the script fails; texts are recorded before the client has its reply."""
@@ -332,9 +332,9 @@ class _Handler(BaseHTTPRequestHandler):
         says = {"message": script.whole()} if self.route == _CHATS[0] else {"text": script.text}
         choice = {"index": 0, **says, "finish_reason": script.finish()}
         whole = {"id": "scripted", "object": "chat.completion", "created": 0, "model": body.get("model")}
-        counted = {"usage": script.usage(body)} if script.reports_usage else {}
+        usage = {"usage": script.usage(body)} if script.reports_usage else {}
         timed = {"timings": dict(script.timings)} if script.timings else {}
-        return {**whole, "choices": [choice], **counted, **timed}
+        return {**whole, "choices": [choice], **usage, **timed}
 
     def _chunks(self, body: Body, script: Script) -> Iterator[bytes | float]:
         """Yield the events of a stream: role, reasoning, first token; the role is in the same chunk as what follows."""
@@ -379,7 +379,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _pause(self, seconds: float, *, begins_now: bool = False) -> None:
         """Wait until ``seconds`` after the request was read, never shorter."""
         until_s = (time.monotonic() if begins_now else self._arrived_s) + seconds
-        while (left := until_s - time.monotonic()) > 0 and not self.scripted.stopping.wait(left):
+        while (rest_s := until_s - time.monotonic()) > 0 and not self.scripted.stopping.wait(rest_s):
             pass
 
     def _stream(self, events: Iterator[Any] | Sequence[Any], headers: Mapping[str, str]) -> None:

@@ -139,17 +139,17 @@ def test_cells_at_a_url_are_fetched_and_checked_against_their_seals(swept: Path,
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "message"),
     [
         ("file:///proc/nowhere", "storage file:///proc/nowhere: No such file or directory"),
         ("nonsense://x", "--storage nonsense://x: Protocol not known: nonsense"),
     ],
 )
-def test_an_unusable_storage_gives_one_line_before_any_run(tmp_path: Path, url: str, told: str) -> None:
+def test_an_unusable_storage_gives_one_line_before_any_run(tmp_path: Path, url: str, message: str) -> None:
     result = here("sweep", sweep_file(tmp_path, MEMORIES), "--out", tmp_path / "out", "--storage", url)
     assert result.returncode == 2
     assert result.stderr.count("\n") == 1
-    assert told in result.stderr
+    assert message in result.stderr
     assert sent(tmp_path / "out") == []
 
 

@@ -62,7 +62,7 @@ def typed_flags(k: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("no-such", *FLAGS, "--reader", "extractive"), "no-such: no configuration of this name, and no file"),
         (("retrieval-depth", *FLAGS), "--reader: missing"),
@@ -70,8 +70,8 @@ def typed_flags(k: str) -> dict[str, object]:
         (("grid.toml", "--timed"), "--timed: goes with a named configuration"),
     ],
 )
-def test_bad_input_gives_one_line(arguments: tuple[str | Path, ...], told: str) -> None:
+def test_bad_input_gives_one_line(arguments: tuple[str | Path, ...], message: str) -> None:
     result = here("sweep", *arguments, "--plan")
     assert result.returncode == 2
-    assert told in result.stderr
+    assert message in result.stderr
     assert "Traceback" not in result.stderr

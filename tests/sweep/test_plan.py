@@ -111,7 +111,7 @@ def test_a_data_set_that_changes_is_another_world(file: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "message"),
     [
         ("limit = 5", "limit = 0", "run: limit: expected 1 or more"),
         ("limit = 5", "limits = 5", "run: limits: there is no such setting"),
@@ -133,13 +133,13 @@ def test_a_data_set_that_changes_is_another_world(file: Path, tmp_path: Path) ->
         ("limit = 5", "max_items = 4294967297", "run: max_items: expected at most"),
     ],
 )
-def test_an_invalid_file_gives_one_line_with_the_field(file: Path, before: str, after: str, told: str) -> None:
+def test_an_invalid_file_gives_one_line_with_the_field(file: Path, before: str, after: str, message: str) -> None:
     file.write_text(FILE.replace(before, after, 1), encoding="utf-8")
     result = here("sweep", file, "--plan")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.count("\n") == 1
     assert result.stderr.startswith(f"error: {file}: ")
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 def test_a_missing_file_and_flags_without_effect_are_named(file: Path, tmp_path: Path) -> None:

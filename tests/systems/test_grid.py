@@ -41,13 +41,13 @@ def test_systems_that_need_no_llm_answer_in_one_run(tmp_path: Path) -> None:
         out,
     ]
     command = [sys.executable, "-m", "memarena", "run", "systems-without-llm", *flags, "--meter", "none"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert result.returncode == 0, result.stderr[-2000:]
     records = list(read_records(out))
-    asked = [record for record in records if isinstance(record, QuestionAsked)]
+    attempts = [record for record in records if isinstance(record, QuestionAsked)]
     backends = read_named("systems-without-llm").run["backends"]
     assert isinstance(backends, list)
-    statuses = Counter((record.cell_id.partition("@")[0], record.status) for record in asked)
+    statuses = Counter((record.cell_id.partition("@")[0], record.status) for record in attempts)
     assert statuses == {(str(name), "answered"): 4 for name in backends}
     for name in KEEP_COUNT:
         days = [r for r in records if isinstance(r, IngestDone) and r.cell_id.startswith(f"{name}@")]

@@ -34,8 +34,8 @@ def test_every_cell_is_an_mlflow_run_with_its_figures(
     uri = (tmp_path / "store").as_uri()
     ids = export_to_mlflow(run, uri, "memories")
     client = tracking.MlflowClient(tracking_uri=uri)
-    place = client.get_experiment_by_name("memories").experiment_id
-    logged = {one.data.params["cell_id"]: one.data for one in client.search_runs([place])}
+    experiment_id = client.get_experiment_by_name("memories").experiment_id
+    logged = {mlflow_run.data.params["cell_id"]: mlflow_run.data for mlflow_run in client.search_runs([experiment_id])}
     cells = {cell["cell_id"]: cell for cell in run.cells()}
     assert set(logged) == set(cells)
     for cell_id, cell in cells.items():
@@ -50,7 +50,7 @@ def test_every_cell_is_an_mlflow_run_with_its_figures(
         )
     assert missing > 0
     assert export_to_mlflow(run, uri, "memories") != ids
-    assert len(client.search_runs([place])) == len(cells), "what was exported before is replaced"
+    assert len(client.search_runs([experiment_id])) == len(cells), "what was exported before is replaced"
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -70,13 +70,13 @@ def test_without_mlflow_the_extra_is_named(run: Run, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         ([], "error: export: expected either --out DIR or --mlflow URI\n"),
         (["--mlflow", "http://127.0.0.1:1", "--gold"], "error: --gold: goes with --out, not with --mlflow\n"),
     ],
 )
-def test_where_it_goes_has_to_be_said(run: Run, flags: list[str], said: str) -> None:
+def test_where_it_goes_has_to_be_said(run: Run, flags: list[str], message: str) -> None:
     command = [sys.executable, "-m", "memarena", "export", str(run.path), *flags]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (2, said)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stderr) == (2, message)

@@ -45,15 +45,17 @@ def test_what_is_counted_is_what_the_scores_count(judged: Run) -> None:
     (cell,) = judged.cells()
     answers = list(judged.answers())
     assert cell["planned"] == len(answers) == len(list(judged.questions())) == 11
-    assert cell["correct"] == sum(one["outcome"] == "correct" for one in answers)
-    (d1,) = (one for one in judged.scores() if one["figure"] == "D1")
+    assert cell["correct"] == sum(answer["outcome"] == "correct" for answer in answers)
+    (d1,) = (score for score in judged.scores() if score["figure"] == "D1")
     assert d1["value"] == judged.scored.scores.rows[0].cells[0].metrics["D1"].value
 
 
 def test_times_and_verdicts_join_with_answers(judged: Run) -> None:
-    answered = {(one["cell_id"], one["instance_id"]) for one in judged.answers() if one["answer"] is not None}
-    assert {(one["cell_id"], one["instance_id"]) for one in judged.timings()} == answered
-    judges = {one["judge"] for one in judged.verdicts()}
+    answer_keys = {
+        (answer["cell_id"], answer["instance_id"]) for answer in judged.answers() if answer["answer"] is not None
+    }
+    assert {(timing["cell_id"], timing["instance_id"]) for timing in judged.timings()} == answer_keys
+    judges = {verdict["judge"] for verdict in judged.verdicts()}
     assert {"value", "acme"} <= judges
 
 
@@ -76,9 +78,9 @@ def test_another_judge_settles_other_outcomes(folder: Path) -> None:
 
 @pytest.mark.parametrize("table", [name for name in TABLES if name != "reviews"])
 def test_right_answers_are_told_only_when_asked_for(judged: Run, table: str) -> None:
-    told = {column.name for column in TABLES[table] if column.gold}
-    assert not told & set(next(judged.rows(table)))
-    assert told <= set(next(judged.rows(table, gold=True)))
+    gold_columns = {column.name for column in TABLES[table] if column.gold}
+    assert not gold_columns & set(next(judged.rows(table)))
+    assert gold_columns <= set(next(judged.rows(table, gold=True)))
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -87,8 +89,8 @@ def test_arrow_and_pandas_hold_the_rows(judged: Run, table: str) -> None:
     arrow, frame = judged.table(table, gold=True), judged.frame(table, gold=True)
     assert arrow.to_pylist() == rows
     assert list(frame.columns) == arrow.schema.names == [column.name for column in TABLES[table]]
-    kept = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    assert kept == rows
+    frame_rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    assert frame_rows == rows
 
 
 def test_a_column_without_any_value_keeps_its_type(judged: Run) -> None:
@@ -98,14 +100,14 @@ def test_a_column_without_any_value_keeps_its_type(judged: Run) -> None:
 
 def test_files_hold_the_rows(judged: Run, tmp_path: Path) -> None:
     for form in ("csv", "jsonl", "parquet"):
-        written = export(judged, tmp_path, form, gold=True)
-        assert sorted(path.name for path in written) == sorted(f"{table}.{form}" for table in TABLES)
+        paths = export(judged, tmp_path, form, gold=True)
+        assert sorted(path.name for path in paths) == sorted(f"{table}.{form}" for table in TABLES)
     rows = list(judged.answers(gold=True))
     assert [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()] == rows
     assert parquet.read_table(tmp_path / "answers.parquet").to_pylist() == rows
     with (tmp_path / "answers.csv").open(newline="") as file:
-        read = list(csv.DictReader(file))
-    assert read == [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
+        csv_rows = list(csv.DictReader(file))
+    assert csv_rows == [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
 
 
 def test_an_answer_is_no_formula_in_a_csv_file(tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_a_question_that_was_not_asked_has_no_outcome(tmp_path: Path) -> None:
     cell = make_cell("bm25")
     drink, spread = (make_question(name, Family.QA, text_gold(word), "Which?") for name, word in WORDS.items())
     write_log(tmp_path / "run", make_run([cell], [drink, spread], [], [make_asked(cell, drink, "tea")], ended=None))
-    answers = {one["instance_id"]: one for one in memarena.open_run(tmp_path / "run").answers()}
+    answers = {answer["instance_id"]: answer for answer in memarena.open_run(tmp_path / "run").answers()}
     assert (answers["spread"]["outcome"], answers["spread"]["answer"]) == (None, None)
     assert answers["drink"]["outcome"] == "correct"
 
@@ -141,8 +143,8 @@ def test_what_cannot_be_written_is_said_and_leaves_what_was_there(judged: Run, t
 
 def test_the_command_writes_the_same(folder: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "memarena", "export", str(folder / "run.sqlite"), "--out", str(tmp_path)]
-    done = subprocess.run([*command, "--table", "cells"], capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'cells.csv'}\n"), done.stderr
+    result = subprocess.run([*command, "--table", "cells"], capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stdout) == (0, f"{tmp_path / 'cells.csv'}\n"), result.stderr
     bad = subprocess.run([*command, "--format", "xlsx"], capture_output=True, text=True, timeout=60, check=False)
     assert (bad.returncode, bad.stderr.count("\n")) == (2, 1)
     assert "--format xlsx" in bad.stderr
@@ -153,10 +155,10 @@ def test_the_guide_has_every_column() -> None:
         _, _, part = GUIDE.partition(f"### `{table}`\n")
         part, _, _ = part.partition("\n### ")
         rows = re.findall(r"^\| `(\w+)`(\*?) \| (\w+) \| (.*?) \|$", part, flags=re.MULTILINE)
-        assert rows == [(one.name, "*" if one.gold else "", one.type, one.meaning) for one in columns]
+        assert rows == [(column.name, "*" if column.gold else "", column.type, column.meaning) for column in columns]
 
 
 def test_importing_the_package_loads_nothing_else() -> None:
-    seen = "import sys, memarena; print([m for m in sys.modules if m.startswith('memarena.')])"
-    done = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "[]\n"
+    code = "import sys, memarena; print([m for m in sys.modules if m.startswith('memarena.')])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout == "[]\n"

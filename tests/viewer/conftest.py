@@ -87,10 +87,10 @@ class Site:
         """Send one request with the cookie; ``headers`` override. A form is sent as the viewer's pages do."""
         connection = http.client.HTTPConnection("127.0.0.1", self.door.port, timeout=20)
         try:
-            sent = {"Cookie": f"{self.door.cookie}={self.door.token}", **(headers or {})}
+            request_headers = {"Cookie": f"{self.door.cookie}={self.door.token}", **(headers or {})}
             if form is not None:
-                sent |= {"Origin": self.base, "Content-Type": "application/x-www-form-urlencoded"}
-            connection.request(method, path, urlencode(form) if form else None, headers=sent)
+                request_headers |= {"Origin": self.base, "Content-Type": "application/x-www-form-urlencoded"}
+            connection.request(method, path, urlencode(form) if form else None, headers=request_headers)
             response = connection.getresponse()
             return Answer(response.status, response.read().decode(), dict(response.getheaders()))
         finally:

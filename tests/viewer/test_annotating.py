@@ -36,7 +36,7 @@ SHA = "ab" * 32
 
 
 @pytest.fixture(scope="module")
-def drawn(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sample_folder(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a sample, drawn once."""
     folder = tmp_path_factory.mktemp("drawn")
     open_campaign(lab, folder, "value", size=SIZE)
@@ -44,9 +44,9 @@ def drawn(lab: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def campaign(lab: Path, drawn: Path, tmp_path: Path) -> Campaign:
+def campaign(lab: Path, sample_folder: Path, tmp_path: Path) -> Campaign:
     """The sample without any label."""
-    shutil.copytree(drawn, tmp_path / "annotations")
+    shutil.copytree(sample_folder, tmp_path / "annotations")
     return open_campaign(lab, tmp_path / "annotations", "value")
 
 
@@ -95,8 +95,8 @@ def test_whoever_comes_back_goes_on_where_they_left_off(desk: Site, campaign: Ca
 
 
 def test_labels_are_never_overwritten_and_say_who_when_how_long_and_why(desk: Site, campaign: Campaign) -> None:
-    shown = str(int(time.time() * 1000) - 4000)
-    give(desk, "Anna", "b001", "correct", "f1", shown_ms=shown, note="sure")
+    shown_ms = str(int(time.time() * 1000) - 4000)
+    give(desk, "Anna", "b001", "correct", "f1", shown_ms=shown_ms, note="sure")
     give(desk, "Anna", "b001", "wrong", "f2", reason="misread it")
     first, second = lines(campaign.folder)
     assert (first["annotator"], first["item"], first["label"], first["note"]) == ("Anna", "b001", "correct", "sure")
@@ -162,21 +162,21 @@ def test_agreement_and_what_is_to_settle_are_live(desk: Site, campaign: Campaign
     assert "Anna with Ben 4 75.0% 0.500" in text
     assert "1 item on which people differ" in text
     assert "b003" in text
-    said = {"correct": "right", "wrong": "wrong"}[campaign.labels_by_judge["value"]["b003"]]
-    assert f"Anna : right; Ben : wrong. Majority: none; value: {said}" in text
-    seen = re.search(r'hx-get="(/agreement\?seen=\d+)"', desk.ask("/agreement").text)
-    assert seen is not None
+    verdict = {"correct": "right", "wrong": "wrong"}[campaign.labels_by_judge["value"]["b003"]]
+    assert f"Anna : right; Ben : wrong. Majority: none; value: {verdict}" in text
+    poll_match = re.search(r'hx-get="(/agreement\?seen=\d+)"', desk.ask("/agreement").text)
+    assert poll_match is not None
     asks = {"HX-Request": "true"}
-    assert desk.ask(seen[1], asks).status == 204, "nothing new"
+    assert desk.ask(poll_match[1], asks).status == 204, "nothing new"
     give(desk, "Ben", "b003", "correct", "b3 again", reason="talked it over")
-    assert desk.ask(seen[1], asks).status == 200
+    assert desk.ask(poll_match[1], asks).status == 200
     assert "No two people gave different labels." in desk.ask("/agreement").plain
 
 
-def test_the_majority_is_compared_with_each_judge_of_the_run(lab: Path, drawn: Path, tmp_path: Path) -> None:
+def test_the_majority_is_compared_with_each_judge_of_the_run(lab: Path, sample_folder: Path, tmp_path: Path) -> None:
     """A second judge that says the contrary of the first everywhere."""
     run = shutil.copytree(lab, tmp_path / "run")
-    shutil.copytree(drawn, tmp_path / "annotations")
+    shutil.copytree(sample_folder, tmp_path / "annotations")
     own = open_campaign(run, tmp_path / "annotations", "value")
     binary = [item for item in own.items if item.track == "binary"]
     with LogWriter(run) as log:
@@ -207,12 +207,12 @@ def test_labels_go_to_the_file_of_calibration_and_come_back(lab: Path, campaign:
     campaign.give("Anna", "b001", "cannot_say", "unsure")
     out = tmp_path / "labels.json"
     command = ["annotate", str(lab), "--in", str(campaign.folder)]
-    done = CliRunner().invoke(app, [*command, "--export", str(out)], catch_exceptions=False)
-    assert "89 labels" in done.output
-    told = done.output.split("memarena ")[-1].split()
-    read = CliRunner().invoke(app, told, catch_exceptions=False)
-    assert read.exit_code == 0
-    assert "Anna with Ben" in read.output
+    result = CliRunner().invoke(app, [*command, "--export", str(out)], catch_exceptions=False)
+    assert "89 labels" in result.output
+    arguments = result.output.split("memarena ")[-1].split()
+    calibration_result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert calibration_result.exit_code == 0
+    assert "Anna with Ben" in calibration_result.output
     assert read_labels([out], campaign.sample) == campaign.log.people()
     with pytest.raises(JudgeError, match="exists already"):
         campaign.write_labels(out)
@@ -226,14 +226,14 @@ def test_labels_go_to_the_file_of_calibration_and_come_back(lab: Path, campaign:
 
 
 def test_a_sample_is_drawn_once_and_belongs_to_its_run(
-    lab: Path, drawn: Path, campaign: Campaign, tmp_path: Path
+    lab: Path, sample_folder: Path, campaign: Campaign, tmp_path: Path
 ) -> None:
-    assert open_campaign(lab, drawn, "value", size=SIZE).sample == campaign.sample
+    assert open_campaign(lab, sample_folder, "value", size=SIZE).sample == campaign.sample
     assert len(campaign.items) == SIZE
     with pytest.raises(JudgeError, match="holds 30 items already"):
-        open_campaign(lab, drawn, "value", size=10)
+        open_campaign(lab, sample_folder, "value", size=10)
     with pytest.raises(JudgeError, match="drawn with seed 0"):
-        open_campaign(lab, drawn, "value", seed=1)
+        open_campaign(lab, sample_folder, "value", seed=1)
     other = campaign.sample.model_copy(update={"run_id": "another"})
     (tmp_path / "sample.json").write_text(other.model_dump_json(), encoding="utf-8")
     with pytest.raises(JudgeError, match="run_id: this sample is of run another"):
@@ -300,9 +300,9 @@ def test_two_write_at_once_and_one_is_killed(tmp_path: Path) -> None:
                 anna.send_signal(signal.SIGKILL)
                 break
         acknowledged += [line.strip() for line in anna.stdout]
-        done = [line.strip() for line in ben.stdout]
+        ben_lines = [line.strip() for line in ben.stdout]
     log = LabelLog(tmp_path, SHA)
-    assert len(log.current("Ben")) == len(done) - 1 == 300
+    assert len(log.current("Ben")) == len(ben_lines) - 1 == 300
     count = len([a for a in acknowledged if a.isdigit()])
     assert count <= len(log.current("Anna")) <= count + 1
     assert {f"b{n:05d}" for n in range(count)} <= set(log.current("Anna"))
@@ -372,22 +372,22 @@ def test_two_people_label_by_keyboard_at_once_and_one_browser_is_killed(desk: Si
         page.wait_for_load_state("load")
 
     with sync_playwright() as playwright:
-        one, two = (playwright.chromium.launch(executable_path=CHROMIUM) for _ in range(2))
-        anna, ben = entered(one), entered(two)
+        first_browser, second_browser = (playwright.chromium.launch(executable_path=CHROMIUM) for _ in range(2))
+        anna, ben = entered(first_browser), entered(second_browser)
         for page, name in ((anna, "Anna"), (ben, "Ben")):
             page.goto(f"{desk.base}/by/{name}")
         for n in range(1, 7):
             for page in (anna, ben):
                 at(page, f"b{n:03d} ")
                 page.keyboard.press(str(1 + n % 2))
-        two.close()
+        second_browser.close()
         at(anna, "b007 ")
         for path in ("/", "/agreement", "/by/Anna/b007"):
             anna.goto(desk.base + path)
             for scheme in ("dark", "light"):
                 anna.emulate_media(color_scheme=scheme)
-                found = Axe().run(anna).response["violations"]
-                assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == [], (path, scheme)
+                violations = Axe().run(anna).response["violations"]
+                assert [v["id"] for v in violations if v["impact"] in ("serious", "critical")] == [], (path, scheme)
             for width in (1400, 800, 390):
                 anna.set_viewport_size({"width": width, "height": 900})
                 assert anna.evaluate("document.documentElement.scrollWidth") == width
@@ -400,20 +400,20 @@ def test_two_people_label_by_keyboard_at_once_and_one_browser_is_killed(desk: Si
         at(anna, "b007 ")
         anna.keyboard.press("ArrowLeft")
         expect(anna.locator("input[name=note]")).to_have_value("note 1 u")
-        plain = entered(one, script=False)
+        plain = entered(first_browser, script=False)
         plain.goto(f"{desk.base}/by/Ben")
         left_off = plain.url.rpartition("/")[2]
         assert left_off in ("b006", "b007")
         plain.get_by_role("button", name="wrong").focus()
         plain.keyboard.press("Enter")
         plain.wait_for_url(f"**/b{int(left_off[1:]) + 1:03d}")
-        one.close()
+        first_browser.close()
     campaign.log.refresh()
     assert len(campaign.log.current("Anna")) == 6
     assert campaign.log.current("Anna")["b006"].label == "cannot_say"
     assert set(campaign.log.current("Ben")) == {f"b{n:03d}" for n in range(1, int(left_off[1:]) + 1)}
-    given = lines(campaign.folder)
-    assert len({line["id"] for line in given}) == len(given)
+    entries = lines(campaign.folder)
+    assert len({line["id"] for line in entries}) == len(entries)
     for name in ("Anna", "Ben"):
-        standing = [line["item"] for line in given if line["annotator"] == name and line["label"]]
+        standing = [line["item"] for line in entries if line["annotator"] == name and line["label"]]
         assert len(standing) - len(set(standing)) == (1 if name == "Anna" else 0)

@@ -82,8 +82,8 @@ def test_other_sites_are_refused(site: Site) -> None:
 
 @pytest.mark.parametrize("path", [*PAGES, "run", "questions", "charts"])
 def test_every_answer_forbids_scripts_but_ours_and_frames(site: Site, path: str) -> None:
-    place = path if path.startswith("/") else site.run("lab", "" if path == "run" else f"/{path}")
-    policy = site.page(place).headers["Content-Security-Policy"]
+    page_path = path if path.startswith("/") else site.run("lab", "" if path == "run" else f"/{path}")
+    policy = site.page(page_path).headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "script-src 'self'" in policy
     assert "frame-ancestors 'none'" in policy
@@ -147,8 +147,8 @@ def test_a_damaged_cache_is_made_anew(site: Site, lab: Path) -> None:
 
 
 def test_a_folder_without_a_run_is_one_line(tmp_path: Path) -> None:
-    for place, words in ((tmp_path, "no run here"), (tmp_path / "none", "no such folder")):
-        result = CliRunner().invoke(app, ["view", str(place)])
+    for folder, words in ((tmp_path, "no run here"), (tmp_path / "none", "no such folder")):
+        result = CliRunner().invoke(app, ["view", str(folder)])
         assert words in str(result.exception)
 
 
@@ -168,5 +168,5 @@ def test_the_command_prints_its_address_and_ends_when_told_to(
         assert refused.value.code == 421
         process.send_signal(ending)
         assert process.wait(20) == 0
-    made = tmp_path / "caches" / "memarena" / "viewer"
-    assert made.stat().st_mode & 0o077 == 0
+    cache_folder = tmp_path / "caches" / "memarena" / "viewer"
+    assert cache_folder.stat().st_mode & 0o077 == 0

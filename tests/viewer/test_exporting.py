@@ -59,8 +59,8 @@ def test_files_hold_no_script_and_no_gold_and_ask_nobody(out: Path, site: Site) 
         )
         assert SECRET_GOLD not in text
         assert "script-src 'none'" in text
-    shown = "".join(unescape(p.read_text(encoding="utf-8")) for p in (out / site.keys["hostile"]).rglob("*.html"))
-    assert SCRIPT in shown
+    page_text = "".join(unescape(p.read_text(encoding="utf-8")) for p in (out / site.keys["hostile"]).rglob("*.html"))
+    assert SCRIPT in page_text
 
 
 def test_gold_is_written_where_it_is_asked_for(site: Site, tmp_path: Path) -> None:

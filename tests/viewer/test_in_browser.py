@@ -37,7 +37,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def paths(site: Site) -> list[str]:
     """Every kind of page, caches built."""
-    found = [
+    page_paths = [
         "/",
         site.run("lab"),
         site.run("lab", "/questions"),
@@ -50,9 +50,9 @@ def paths(site: Site) -> list[str]:
         site.run("damaged"),
         "/nothing",
     ]
-    for path in found:
+    for path in page_paths:
         site.page(path)
-    return found
+    return page_paths
 
 
 def entered(browser: Browser, site: Site, scheme: Literal["light", "dark"] = "light", *, script: bool = True) -> Page:
@@ -84,8 +84,8 @@ def test_axe_finds_nothing_grave(
     for path in paths:
         page.goto(site.base + path)
         page.evaluate("document.querySelectorAll('details').forEach((element, i) => element.open = i < 3)")
-        found = Axe().run(page).response["violations"]
-        grave = [(v["id"], v["nodes"][0]["html"][:200]) for v in found if v["impact"] in GRAVE]
+        violations = Axe().run(page).response["violations"]
+        grave = [(v["id"], v["nodes"][0]["html"][:200]) for v in violations if v["impact"] in GRAVE]
         assert grave == [], path
     page.context.close()
 
@@ -97,23 +97,23 @@ def test_axe_would_find_something_grave(browser: Browser, site: Site) -> None:
     page = entered(browser, site)
     page.goto(site.base)
     page.evaluate("document.querySelector('main').innerHTML += '<img src=x><button></button>'")
-    found = {v["id"] for v in Axe().run(page).response["violations"] if v["impact"] in GRAVE}
-    assert {"image-alt", "button-name"} <= found
+    violation_ids = {v["id"] for v in Axe().run(page).response["violations"] if v["impact"] in GRAVE}
+    assert {"image-alt", "button-name"} <= violation_ids
     page.context.close()
 
 
 def test_nothing_is_complained_of_and_nothing_else_is_asked(browser: Browser, site: Site, paths: list[str]) -> None:
     page = entered(browser, site)
     complaints: list[str] = []
-    asked: list[str] = []
+    urls: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: urls.append(request.url))
     for path in paths[:-2]:
         page.goto(site.base + path)
         assert page.evaluate("window.ran") is None
     assert complaints == []
-    assert {url.split("/")[2] for url in asked} == {site.base.removeprefix("http://")}
+    assert {url.split("/")[2] for url in urls} == {site.base.removeprefix("http://")}
     page.context.close()
 
 
@@ -167,9 +167,9 @@ def test_with_javascript_filters_act_as_they_are_chosen_and_the_address_keeps_th
     page.wait_for_url("**/questions?outcome=wrong&sort=tokens")
     expect(page.locator("#text")).to_have_value("")
     assert page.evaluate("window.same") is True
-    listed = page.locator(".said").inner_text()
+    count_text = page.locator(".said").inner_text()
     page.reload()
-    expect(page.locator(".said")).to_have_text(listed)
+    expect(page.locator(".said")).to_have_text(count_text)
     page.goto(site.base + paths[1])
     page.evaluate("window.same = true")
     page.get_by_text("Choose columns").click()
@@ -218,8 +218,8 @@ def test_progress_moves_while_the_run_is_written_and_says_when_it_is_over(browse
         log.append(*records[:half])
         (run,) = find_runs([site.folder / "live"])
         page.goto(f"{site.base}/run/{run.key}/progress")
-        asked = sum(record.kind == "asked" for record in records[:half])
-        expect(page.locator("p [data-asked]")).to_have_text(str(asked))
+        asked_count = sum(record.kind == "asked" for record in records[:half])
+        expect(page.locator("p [data-asked]")).to_have_text(str(asked_count))
         page.evaluate("window.same = true")
         log.append(*records[half:])
         expect(page.locator("p [data-asked]")).to_have_text("120")

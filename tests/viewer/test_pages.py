@@ -63,11 +63,11 @@ def scored(lab: Path) -> ScoredRun:
 
 def said(text: str) -> tuple[int, int]:
     """How many answers a page lists, and how many of them are right."""
-    found = re.search(r'<p class="said">([\d,]+) (?:answers?|questions?): ([\d,]+) right', text)
-    if found is None:
+    match = re.search(r'<p class="said">([\d,]+) (?:answers?|questions?): ([\d,]+) right', text)
+    if match is None:
         assert "No answer is like that." in text
         return 0, 0
-    return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
+    return int(match[1].replace(",", "")), int(match[2].replace(",", ""))
 
 
 # ------------------------------------------------------------------ runs
@@ -138,15 +138,15 @@ def test_a_log_that_turned_out_damaged_is_listed_as_such(lab: Path, tmp_path: Pa
         own = Site(tmp_path, tmp_path, door, {each.name: each.key for each in find_runs([run])})
         answer = own.page(own.run("torn"))
         assert answer.status == 422
-        listed = own.ask("/").plain
-        assert "torn damaged" in listed
-        assert "completed" not in listed
-        assert "does not match its checksum" in listed
+        overview = own.ask("/").plain
+        assert "torn damaged" in overview
+        assert "completed" not in overview
+        assert "does not match its checksum" in overview
         shutil.rmtree(tmp_path / "runs")
         for path in ("/", own.run("torn"), own.run("torn", "/events")):
-            gone = own.ask(path)
-            assert gone.status == 404
-            assert "no such folder" in gone.plain
+            page = own.ask(path)
+            assert page.status == 404
+            assert "no such folder" in page.plain
 
 
 # ------------------------------------------------------------------ grid
@@ -168,18 +168,18 @@ def test_each_figure_of_the_grid_is_the_share_of_the_answers_that_it_leads_to(si
     links = re.findall(r'class="figure" href="([^"]+)"[^>]*>([\d.]+)</a>', text)
     assert len(links) >= 40
     for link, figure in links[::4]:
-        listed, right = said(site.ask(html.unescape(link)).text)
-        assert 100 * right / listed == pytest.approx(float(figure), abs=0.06), link
+        answer_count, right = said(site.ask(html.unescape(link)).text)
+        assert 100 * right / answer_count == pytest.approx(float(figure), abs=0.06), link
 
 
 def test_the_grid_has_every_row_once_with_the_figure_of_the_report(site: Site, scored: ScoredRun) -> None:
     text = site.page(site.run("lab", "?column=all")).text
-    shown = dict(re.findall(r'questions\?cell=([^"&]+)"[^>]*>([\d.]+)</a>', text))
+    figures = dict(re.findall(r'questions\?cell=([^"&]+)"[^>]*>([\d.]+)</a>', text))
     assert len(scored.scores.rows) == 10
     for row in scored.scores.rows:
         right = row.metrics["all"].value
         assert right is not None
-        assert shown[row.label.replace("@", "%40")] == f"{100 * right:.1f}"
+        assert figures[row.label.replace("@", "%40")] == f"{100 * right:.1f}"
 
 
 def test_runs_that_asked_the_same_share_a_grid_and_lead_to_their_own_answers(site: Site) -> None:
@@ -195,8 +195,8 @@ def test_runs_that_asked_the_same_share_a_grid_and_lead_to_their_own_answers(sit
     elsewhere = [each for each in links if each not in own]
     assert {link.split("/")[2] for link, _ in elsewhere} == {other}
     for link, figure in elsewhere[:3]:
-        listed, right = said(site.ask(html.unescape(link)).text)
-        assert 100 * right / listed == pytest.approx(float(figure), abs=0.06)
+        answer_count, right = said(site.ask(html.unescape(link)).text)
+        assert 100 * right / answer_count == pytest.approx(float(figure), abs=0.06)
     assert site.page(f"{path}&with={site.keys['hostile']}").text.count('class="figure"') == len(own)
 
 
@@ -238,11 +238,11 @@ def test_rows_are_sorted_within_their_reader(site: Site) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [*FAMILIES.items(), ("lag", "1–3"), ("outcome", "wrong")])
 def test_a_filter_lists_what_memarena_show_lists(site: Site, scored: ScoredRun, key: str, value: str) -> None:
-    wanted = Filter(None, **{key: value})
-    asked = [q for q in scored.questions if q.outcome is not None and wanted.admits(q)]
-    assert asked
+    row_filter = Filter(None, **{key: value})
+    questions = [q for q in scored.questions if q.outcome is not None and row_filter.admits(q)]
+    assert questions
     got = said(site.page(site.run("lab", f"/questions?{key}={value}".replace("–", "%E2%80%93"))).text)
-    assert got == (len(asked), sum(q.correct for q in asked))
+    assert got == (len(questions), sum(q.correct for q in questions))
 
 
 def test_filters_offer_every_value_with_its_count(site: Site, scored: ScoredRun) -> None:
@@ -256,11 +256,13 @@ def test_filters_offer_every_value_with_its_count(site: Site, scored: ScoredRun)
 
 def test_filters_together_narrow_and_each_can_be_left_out(site: Site, scored: ScoredRun) -> None:
     text = site.page(site.run("lab", "/questions?family=d7_qa&outcome=wrong&cell=bm25%40large-8b")).text
-    wanted = [q for q in scored.questions if (q.cell_id, q.family) == ("bm25@large-8b/s1", "d7_qa") and not q.correct]
-    assert said(text)[0] == len(wanted)
+    questions = [
+        q for q in scored.questions if (q.cell_id, q.family) == ("bm25@large-8b/s1", "d7_qa") and not q.correct
+    ]
+    assert said(text)[0] == len(questions)
     chips = re.findall(r'<li><a href="\?([^"]+)">', text)
-    left = [dict(parse_qsl(html.unescape(chip))) for chip in chips[:2]]
-    assert {"family", "outcome"} == {key for pairs in left for key in pairs} - {"cell"}
+    queries = [dict(parse_qsl(html.unescape(chip))) for chip in chips[:2]]
+    assert {"family", "outcome"} == {key for pairs in queries for key in pairs} - {"cell"}
 
 
 @pytest.mark.parametrize("sort", [key for key in SORTS if key not in ("question", "found")])
@@ -278,11 +280,11 @@ def test_rows_come_in_the_order_asked_for(site: Site, sort: str) -> None:
 
 def test_pages_hold_every_answer_once(site: Site, scored: ScoredRun) -> None:
     total = sum(q.outcome is not None for q in scored.questions)
-    seen: list[str] = []
+    addresses: list[str] = []
     for page in range(1, total // 50 + 2):
         text = site.page(site.run("lab", f"/questions?sort=-ttft&page={page}")).text
-        seen += re.findall(r'<p class="ask"><a href="([^"]+)"', text)
-    assert len(seen) == len(set(seen)) == total
+        addresses += re.findall(r'<p class="ask"><a href="([^"]+)"', text)
+    assert len(addresses) == len(set(addresses)) == total
 
 
 @pytest.mark.parametrize("agreement", ["", "same", "differ", "first"])
@@ -290,7 +292,7 @@ def test_memories_stand_side_by_side_on_the_same_question(site: Site, scored: Sc
     cells = ("bm25@large-8b/s1", "memobase@large-8b/s1")
     ended = {(q.cell_id, q.instance_id): q.outcome for q in scored.questions}
     pairs = [(ended[cells[0], i], ended[cells[1], i]) for cell, i in ended if cell == cells[0]]
-    wanted = {
+    expected_pairs = {
         "": pairs,
         "same": [p for p in pairs if p[0] is p[1]],
         "differ": [p for p in pairs if p[0] is not p[1]],
@@ -298,7 +300,7 @@ def test_memories_stand_side_by_side_on_the_same_question(site: Site, scored: Sc
     }[agreement]
     query = f"?cell=bm25%40large-8b/s1&cell=memobase%40large-8b&view=side&agreement={agreement}"
     text = site.page(site.run("lab", f"/questions{query}")).text
-    assert said(text)[0] == len(wanted) > 0
+    assert said(text)[0] == len(expected_pairs) > 0
     first = re.search(r'<div class="got">(.*?)</li>', text, re.DOTALL)
     assert first is not None
     assert [c for c in cells if c in first[1]] == list(cells)
@@ -391,12 +393,12 @@ def retried(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Si
     cell = make_cell("bm25", "small")
     question = make_question("q", Family.QA, text_gold(SECRET_GOLD), "Where to?", evidence=["s"], lag_days=1)
     failed = make_asked(cell, question, status="infra_failed", cause="reader: connection refused")
-    asked = make_asked(cell, question, "Oslo", attempt=1, items=[make_item("from Search", "s")], search_ms=10)
-    assert asked.answer is not None
-    held = HeldText(session_ids=("s",), turn_ids=("s_t01",), verbatim_share=0.75)
-    item = make_item("found by itself", "s").model_copy(update={"held": held})
-    own = asked.answer.model_copy(update={"route": "backend", "items": (item,)})
-    body: list[AnyRecord] = [failed, asked.model_copy(update={"answer": own})]
+    retry = make_asked(cell, question, "Oslo", attempt=1, items=[make_item("from Search", "s")], search_ms=10)
+    assert retry.answer is not None
+    held_text = HeldText(session_ids=("s",), turn_ids=("s_t01",), verbatim_share=0.75)
+    item = make_item("found by itself", "s").model_copy(update={"held": held_text})
+    own = retry.answer.model_copy(update={"route": "backend", "items": (item,)})
+    body: list[AnyRecord] = [failed, retry.model_copy(update={"answer": own})]
     folder = tmp_path_factory.mktemp("retried")
     run = write_log(folder / "run", make_run([cell], [question], [make_evidence("s", ("Maya", "A boat."))], body))
     with served(lambda door: make_app([run], "value", door, folder)) as door:
@@ -433,9 +435,9 @@ def report(lab: Path) -> str:
 def test_report_and_viewer_draw_the_same_charts_with_the_same_words(site: Site, report: str) -> None:
     page = site.page(site.run("lab", "/charts")).text
     figures = r'<figure id="([^"]+)">\n(<figcaption>.*?</svg>)'
-    shown, printed = (dict(re.findall(figures, text, re.DOTALL)) for text in (page, report))
-    assert len(shown) == len(NAMES_OF_CHARTS)
-    assert {key: printed.get(key) for key in shown} == shown
+    viewer_figures, report_figures = (dict(re.findall(figures, text, re.DOTALL)) for text in (page, report))
+    assert len(viewer_figures) == len(NAMES_OF_CHARTS)
+    assert {key: report_figures.get(key) for key in viewer_figures} == viewer_figures
 
 
 def test_report_and_viewer_tell_a_question_in_the_same_words(site: Site, report: str) -> None:
@@ -458,10 +460,10 @@ def test_report_and_viewer_tell_a_question_in_the_same_words(site: Site, report:
         "call": r"central: [^<]*|answer: [^<]*",
     }
     for name, pattern in parts.items():
-        told = re.findall(pattern, trace)
-        told = [each for each in told if "right answer" not in each]
-        assert told, name
-        assert [each for each in told[:3] if each not in page] == [], name
+        passages = re.findall(pattern, trace)
+        passages = [each for each in passages if "right answer" not in each]
+        assert passages, name
+        assert [each for each in passages[:3] if each not in page] == [], name
 
 
 # ------------------------------------------------------------------ charts, progress
@@ -471,9 +473,9 @@ def test_charts_have_their_figures_as_tables(site: Site, scored: ScoredRun) -> N
     text = site.page(site.run("lab", "/charts")).text
     figures = re.findall(r'<figure id="([^"]+)">(.*?)</figure>', text, re.DOTALL)
     assert {key for key, _ in figures} == {f"fig-{name}" for name in NAMES_OF_CHARTS}
-    for key, drawn in figures:
-        assert drawn.count("<svg") == 1, key
-        assert drawn.count('<th scope="row">') >= len(scored.scores.rows), key
+    for key, figure in figures:
+        assert figure.count("<svg") == 1, key
+        assert figure.count('<th scope="row">') >= len(scored.scores.rows), key
     table = dict(figures)["fig-right-ttft"]
     for row in scored.scores.rows:
         right = row.metrics["all"].value
@@ -502,6 +504,6 @@ def test_progress_is_told_as_it_happens(site: Site, lab: Path) -> None:
     answer = site.ask(site.run("lab", "/events"))
     assert answer.headers["Content-Type"] == "text/event-stream"
     (line,) = [line for line in answer.text.splitlines() if line.startswith("data: ")]
-    told = json.loads(line.removeprefix("data: "))
-    assert told["state"] == "completed"
-    assert told["asked"] == told["planned"] == 1440
+    event = json.loads(line.removeprefix("data: "))
+    assert event["state"] == "completed"
+    assert event["asked"] == event["planned"] == 1440

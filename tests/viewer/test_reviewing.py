@@ -83,21 +83,21 @@ def test_a_review_is_stored_next_to_the_log_shown_filtered_exported_and_counted(
     )  # fmt: skip
     note = '=1+1 <b>"both" sessions</b>\nsay it'
     assert send(own, right, label="wrong", note=note, starred="1")[0] == 303
-    status, place = send(own, wrong, label="wrong", note="agreed")
-    assert (status, place) == (303, own.question("lab", wrong, f"?cell={quote(CELL, safe='')}&gold=1"))
+    status, location = send(own, wrong, label="wrong", note="agreed")
+    assert (status, location) == (303, own.question("lab", wrong, f"?cell={quote(CELL, safe='')}&gold=1"))
     assert send(own, behaviour, label="other")[0] == 303
     assert send(own, right, author="Ben", note="see the log")[0] == 303
     assert content(own.folder) == before
 
-    shown = own.page(own.question("lab", right, f"?cell={quote(CELL)}"))
+    question_page = own.page(own.question("lab", right, f"?cell={quote(CELL)}"))
     for text in ("Anna B.", "verdict wrong: wrong", "see the log", "&lt;b&gt;"):
-        assert text in shown.text
-    assert "<b>&#34;both" not in shown.text
+        assert text in question_page.text
+    assert "<b>&#34;both" not in question_page.text
     counts = {"any": 3, "starred": 1, "noted": 2, "labelled": 3, "disputed": 2}
     for value, count in counts.items():
-        listed = own.page(own.run("lab", f"/questions?review={value}"))
-        assert listed.text.count('<p class="ask">') == count, value
-        assert f'value="{value}"' in listed.text
+        list_page = own.page(own.run("lab", f"/questions?review={value}"))
+        assert list_page.text.count('<p class="ask">') == count, value
+        assert f'value="{value}"' in list_page.text
     side = f"/questions?review=disputed&view=side&cell={quote(CELL)}&cell={quote(OTHER)}"
     assert own.page(own.run("lab", side)).text.count('<p class="ask">') == 2
     assert "review=foo: expected one of any, starred" in own.page(own.run("lab", "/questions?review=foo")).plain
@@ -113,14 +113,14 @@ def test_a_review_is_stored_next_to_the_log_shown_filtered_exported_and_counted(
     assert "note" not in next(open_run(own.folder).rows("reviews")), "it may quote the right answer"
     assert {(row["author"], row["note"]) for row in table} == {(each["author"], each["note"]) for each in exported}
 
-    made = report_run(own.folder)
-    (row,) = json.loads(to_json([made]))["reviews"][0]
+    report = report_run(own.folder)
+    (row,) = json.loads(to_json([report]))["reviews"][0]
     assert row == {
         "label": "bm25@small-0.6b", "reviewers": 2, "reviewed": 3, "starred": 1, "labelled": 3, "disputed": 2,
         "right_called_wrong": 0, "wrong_called_right": 1, "other_behaviour": 1, "earlier_attempts": 0,
     }  # fmt: skip
     printed = io.StringIO()
-    print_document(report_document([made]), printed)
+    print_document(report_document([report]), printed)
     assert "Reviews of answers" in printed.getvalue()
 
 

@@ -206,21 +206,21 @@ def test_without_models_a_day_with_text_is_refused_and_an_empty_day_is_committed
 def test_a_kill_during_an_ingest_leaves_the_earlier_days_and_nothing_of_that_day(
     tmp_path: Path, models: ModelServer
 ) -> None:
-    asked = threading.Event()
+    arrival = threading.Event()
     released = threading.Event()
     with running(tmp_path, models) as backend:
         backend.ingest("n", 0, make_session("s0", [ZORVA]))
 
         def hold() -> None:
             if len(models.asked) > 8:  # some of the day is in the database by then
-                asked.set()
+                arrival.set()
                 released.wait(30)
 
         models.before_chat = hold
         sessions = [make_session(f"s{n}", [f"My cat is called Milo{'abcdef'[n]}."], day=1, minute=n) for n in range(6)]
         sending = threading.Thread(target=lambda: refused(lambda: backend.ingest("n", 1, *sessions)))
         sending.start()
-        assert asked.wait(30)
+        assert arrival.wait(30)
         backend.process.kill()
         sending.join(timeout=30)
         released.set()

@@ -61,7 +61,7 @@ def test_a_reply_of_the_form_is_parsed(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "finish", "told"),
+    ("text", "finish", "reason"),
     [
         ("", "stop", "an empty reply"),
         ("I see no facts.", "stop", "no JSON"),
@@ -74,10 +74,10 @@ def test_a_reply_of_the_form_is_parsed(text: str) -> None:
         ('{"edges": [], "name": "a\\u0000b"}', "stop", "U+0000"),
     ],
 )
-def test_an_unusable_reply_raises_an_error_of_one_line_with_the_reason(text: str, finish: str, told: str) -> None:
+def test_an_unusable_reply_raises_an_error_of_one_line_with_the_reason(text: str, finish: str, reason: str) -> None:
     with pytest.raises(UnusableReplyError) as caught:
         parse_reply(text, finish, _Form)
-    assert told in str(caught.value)
+    assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
 

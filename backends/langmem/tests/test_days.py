@@ -281,17 +281,17 @@ def test_after_a_kill_during_an_ingest_it_continues_from_the_previous_day(tmp_pa
     with ModelServer(reply_of) as extractor:
         with running(tmp_path, extractor.base_url) as backend:
             backend.ingest("n", 0, session_saying("s1", "My dog is called Rex."))
-            asked, going_on = threading.Event(), threading.Event()
+            arrival, going_on = threading.Event(), threading.Event()
 
             def hold() -> None:
-                asked.set()
+                arrival.set()
                 going_on.wait(10)
 
             extractor.before_chat = hold
             day = session_saying("s2", "My dog is called Fido.", day=1)
             sending = threading.Thread(target=refused, args=[lambda: backend.ingest("n", 1, day)])
             sending.start()
-            assert asked.wait(20)
+            assert arrival.wait(20)
             backend.kill()
             going_on.set()
             sending.join()

@@ -167,16 +167,16 @@ def test_after_a_kill_during_an_extraction_it_has_the_earlier_days_and_ingests_t
     with running("mem0", tmp_path, models) as backend:
         backend.ingest("n", 0, told("s1", "My dog is called Rex."))
         models.before_chat = hold
-        sent = threading.Thread(target=lambda: refused(lambda: backend.ingest("n", 1, day)))
-        sent.start()
+        ingest_thread = threading.Thread(target=lambda: refused(lambda: backend.ingest("n", 1, day)))
+        ingest_thread.start()
         assert reached.wait(10)
         backend.kill()
-        sent.join(20)
+        ingest_thread.join(20)
     models.rehearse()
     with running("mem0", tmp_path, models) as backend:
-        asked = len(models.prompts)
+        prompt_count = len(models.prompts)
         assert backend.texts("n", "dog cat called", 0) == [REX]
-        assert len(models.prompts) == asked, "what was extracted is not extracted again"
+        assert len(models.prompts) == prompt_count, "what was extracted is not extracted again"
         assert backend.ingest("n", 1, day)["memories_stored"] == 1
         assert sorted(backend.texts("n", "dog cat called", 1)) == [LUNA, REX]
 

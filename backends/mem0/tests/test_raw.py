@@ -109,11 +109,11 @@ def test_after_a_kill_during_a_search_it_answers_the_same_question_alike(tmp_pat
         backend.ingest("n", 0, make_session("s1", ["Rex barks."]))
         before = backend.search("n", "Rex", 0)
         models.before_embedding = hold
-        asked = threading.Thread(target=lambda: refused(lambda: backend.search("n", "Rex", 0)))
-        asked.start()
+        search_thread = threading.Thread(target=lambda: refused(lambda: backend.search("n", "Rex", 0)))
+        search_thread.start()
         assert reached.wait(10)
         backend.kill()
-        asked.join(20)
+        search_thread.join(20)
     models.rehearse()
     with running("mem0_raw", tmp_path, models) as backend:
         assert backend.search("n", "Rex", 0) == before != []

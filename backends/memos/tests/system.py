@@ -54,10 +54,10 @@ class Running:
         self, day: Sequence[pb.IngestRequest], models: Sequence[pb.Model] = MODELS, timeout_s: float = 60.0
     ) -> dict[str, pb.Notice]:
         """Ingest a day as ``ingest`` does; return its notices by code."""
-        sent = pb.IngestRequest.FromString(day[0].SerializeToString())
-        sent.header.model_access.CopyFrom(self.access(models))
-        self._namespaces.add(sent.header.namespace)
-        return {notice.code: notice for notice in self.served.ingest([sent, *day[1:]], timeout_s).notices}
+        first_frame = pb.IngestRequest.FromString(day[0].SerializeToString())
+        first_frame.header.model_access.CopyFrom(self.access(models))
+        self._namespaces.add(first_frame.header.namespace)
+        return {notice.code: notice for notice in self.served.ingest([first_frame, *day[1:]], timeout_s).notices}
 
     def search(
         self, namespace: str, as_of_day: int, text: str = "What is called what?", **fields: object

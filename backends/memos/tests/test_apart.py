@@ -57,10 +57,10 @@ def test_the_guard_refuses_connections_lookups_and_writes(tmp_path: Path) -> Non
         f"import sqlite3; sqlite3.connect({str(tmp_path / 'out')!r})",
     ):
         environment = {**os.environ, **guarded(tmp_path, tmp_path / "in")}
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
         )
-        assert "PermissionError" in done.stderr, done.stderr
+        assert "PermissionError" in result.stderr, result.stderr
     assert len((tmp_path / "refused").read_text().splitlines()) == 4
     assert not (tmp_path / "out").exists()
 

@@ -15,10 +15,10 @@ OMAR = Participant("p2", "Omar  Haddad\n", Role.PERSON)
 START = datetime(2025, 1, 3, 9, 5, tzinfo=UTC)
 
 
-def session(*said: tuple[Participant, str], place: str = "") -> Session:
+def session(*utterances: tuple[Participant, str], place: str = "") -> Session:
     turns = tuple(
         Turn(f"t{number}", speaker, text, START + timedelta(minutes=number))
-        for number, (speaker, text) in enumerate(said)
+        for number, (speaker, text) in enumerate(utterances)
     )
     return Session("s1", (MAYA, OMAR), START, START, "face_to_face" if place else "", place, "", turns)
 

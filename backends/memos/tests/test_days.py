@@ -153,7 +153,7 @@ def test_reset_leaves_no_file_of_a_namespace(backend: Running) -> None:
     backend.served.reset("n1")
     remaining = [path for path in all_written(backend.data / "memories") if b"Rolo" in path.read_bytes()]
     assert remaining == []
-    with pytest.raises(grpc.RpcError) as gone:
+    with pytest.raises(grpc.RpcError) as failure:
         backend.search("n1", 0)
-    assert code_of(gone.value) is grpc.StatusCode.NOT_FOUND
+    assert code_of(failure.value) is grpc.StatusCode.NOT_FOUND
     assert backend.texts("n2", 0) == [memory_of("dog", "Bello")]

@@ -39,8 +39,8 @@ class Running(RunningBackend):
 
     def embedded(self) -> list[str]:
         """Return the texts that the embedder has received so far."""
-        sent = [request.body["input"] for request in self.embedder.received] if self.embedder else []
-        return [str(text) for texts in sent if isinstance(texts, list) for text in texts]
+        inputs = [request.body["input"] for request in self.embedder.received] if self.embedder else []
+        return [str(text) for texts in inputs if isinstance(texts, list) for text in texts]
 
 
 @contextmanager

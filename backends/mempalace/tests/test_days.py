@@ -79,8 +79,8 @@ def test_requests_have_the_token_of_their_call_and_a_text_is_embedded_once_a_day
     assert gateway.embedded() == ["Maya Chen: good morning\nOmar Haddad: I see."]
     gateway.search("token", "morning", 0)
     assert gateway.embedded()[1:] == ["morning"]
-    sent = [request.headers["Authorization"] for request in gateway.embedder.received]
-    assert sent == [f"Bearer {token}" for token in gateway.issued[-2:]]
+    authorizations = [request.headers["Authorization"] for request in gateway.embedder.received]
+    assert authorizations == [f"Bearer {token}" for token in gateway.issued[-2:]]
 
 
 def test_a_day_without_text_is_committed_and_embeds_nothing(gateway: Running) -> None:

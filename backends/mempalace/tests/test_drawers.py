@@ -14,11 +14,11 @@ OMAR = Participant("p2", "Omar", Role.PERSON)
 AT = datetime(2025, 1, 3, 9, 15, tzinfo=UTC)
 
 
-def drawers(*said: tuple[Participant, str], place: str = "", events: tuple[Event, ...] = ()) -> list[Drawer]:
-    turns = tuple(Turn(f"t{n}", who, text, AT + timedelta(minutes=n)) for n, (who, text) in enumerate(said))
+def drawers(*utterances: tuple[Participant, str], place: str = "", events: tuple[Event, ...] = ()) -> list[Drawer]:
+    turns = tuple(Turn(f"t{n}", who, text, AT + timedelta(minutes=n)) for n, (who, text) in enumerate(utterances))
     # In order: id, participants, start, end, modality, place, group, turns.
     session = Session("s1", (MAYA, OMAR), AT, AT, "", place, "", turns)
-    return drawers_of(Day(0, date(2025, 1, 3), MAYA, (session,) if said else (), events))
+    return drawers_of(Day(0, date(2025, 1, 3), MAYA, (session,) if utterances else (), events))
 
 
 def test_an_exchange_begins_with_a_turn_of_the_owner() -> None:

@@ -58,8 +58,8 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def shown(served: Served, asker: pb.Requester, day: int = 0, **fields: object) -> str:
-    found = served.search(make_query("n1", "sailboat euros", day, requester=asker, **fields))
-    return "\n".join(item.text for item in found.items)
+    response = served.search(make_query("n1", "sailboat euros", day, requester=asker, **fields))
+    return "\n".join(item.text for item in response.items)
 
 
 @pytest.mark.parametrize("wish", CASES)
@@ -92,8 +92,8 @@ def test_what_is_unclear_follows_the_option(served: Served) -> None:
     unclear = [pb.Option(key="unclear", value="open")]
     assert "9400" not in shown(served, GRETA)
     assert "9400" in shown(served, GRETA, options=unclear)
-    found = served.search(make_query("n1", "sailboat euros", 0, requester=GRETA))
-    assert [(notice.code, notice.message) for notice in found.notices if notice.code != "gate_us"] == [
+    response = served.search(make_query("n1", "sailboat euros", 0, requester=GRETA))
+    assert [(notice.code, notice.message) for notice in response.notices if notice.code != "gate_us"] == [
         ("gate_shown_default", ""),
         ("gate_withheld_unclear", "records w1"),
     ]
@@ -160,8 +160,8 @@ def test_records_outlive_a_restart_and_end_with_their_namespace(
     assert "sailboat" not in (tmp_path / STORE_NAME).read_bytes().decode("latin-1")
     assert printed()[1] == 0
     program = [str(Path(sys.executable).with_name("memarena")), "gated", "explain", str(tmp_path / "none")]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (
+    result = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stderr) == (
         2,
         f"error: {tmp_path}/none/{STORE_NAME}: cannot be read: unable to open database file\n",
     )

@@ -121,8 +121,8 @@ def test_a_reply_of_no_use_is_asked_for_again_and_then_left_to_the_rules(
         with serve(gate(folder), folder) as served:
             notices = ingest(served, talk, models)
             assert notices.pop("gate_model_tokens") > 0
-            counted = {"gate_records": 1, "gate_model_calls": 2, "gate_model_retried": 1}
-            assert notices == counted | ({"gate_model_to_rules": 1} if rules else {})
+            expected = {"gate_records": 1, "gate_model_calls": 2, "gate_model_retried": 1}
+            assert notices == expected | ({"gate_model_to_rules": 1} if rules else {})
             assert ["9400" in shown(served, asker) for asker in (PAULO, GRETA)] == [False, True]
     assert replies.left == []
 

@@ -72,8 +72,8 @@ def test_the_gate_decides_and_everything_else_is_passed_on(tmp_path: Path) -> No
         sessions = [make_session("s1", TALK), *split_session(long)]
         served.ingest(make_day("n1", 0, sessions, [make_event("e1", "fair in town")]))
         for asker, price in ((OWNER, True), (PAULO, False)):
-            shown = served.find("n1", "sailboat euros", 0, requester=asker)
-            assert sum("9400" in text for text in shown) == price
+            texts = served.find("n1", "sailboat euros", 0, requester=asker)
+            assert sum("9400" in text for text in texts) == price
         assert len([text for text in served.find("n1", "lighthouse", 0) if "lighthouse" in text]) == 9
         assert len(served.find("n1", "sailboat", 0, options=[pb.Option(key="k", value="1")])) == 1
         assert len(served.find("n1", "sailboat", 0, max_items=2)) == 2

@@ -28,17 +28,22 @@ _PATHS = {
 }
 
 
-def _watch(event: str, given: tuple[Any, ...]) -> None:
-    if event in ("socket.connect", "socket.sendto", "socket.bind") and given[0].family != socket.AF_UNIX:
-        _only_loopback(event, given[1][0])
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in ("socket.connect", "socket.sendto", "socket.bind") and arguments[0].family != socket.AF_UNIX:
+        _only_loopback(event, arguments[1][0])
     elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
-        _only_loopback(event, given[0])
-    elif event == "open" and isinstance(given[2], int) and given[2] & _WRITES and not isinstance(given[0], int):
-        _only_below(event, given[0])
-    elif event == "subprocess.Popen" and given[0] != "uname":  # asked by the standard library's platform
-        _refuse(event, given[0])
+        _only_loopback(event, arguments[0])
+    elif (
+        event == "open"
+        and isinstance(arguments[2], int)
+        and arguments[2] & _WRITES
+        and not isinstance(arguments[0], int)
+    ):
+        _only_below(event, arguments[0])
+    elif event == "subprocess.Popen" and arguments[0] != "uname":  # asked by the standard library's platform
+        _refuse(event, arguments[0])
     for index in _PATHS.get(event, ()):
-        _only_below(event, given[index])
+        _only_below(event, arguments[index])
 
 
 def _only_loopback(event: str, host: object) -> None:
