@@ -13,6 +13,8 @@ from memarena.meters.samples import Samples, is_ready, read_samples, sampled_aft
 from memarena.processes import GuardedProcess, python_module
 
 START_S = 20.0
+STOP_S = 20.0
+"""Time that a sampler has to write its last line; a slow disk may delay it."""
 
 
 class Sampling:
@@ -85,12 +87,12 @@ class Sampling:
 
     def stop(self) -> Samples:
         """End the sampler cleanly and read its samples. Calling it twice is fine."""
-        self._process.stop()
+        self._process.stop(STOP_S)
         return read_samples(self.path)
 
     def close(self) -> None:
         """End the sampler without reading its samples. Calling it twice is fine."""
-        self._process.stop()
+        self._process.stop(STOP_S)
 
     def __enter__(self) -> Self:
         return self
