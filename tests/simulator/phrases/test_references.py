@@ -113,6 +113,19 @@ def test_a_kind_of_fact_without_a_question_is_named(monkeypatch: pytest.MonkeyPa
         catalogue.__wrapped__(PUBLIC_PACK)
 
 
+def test_a_question_for_a_kind_that_is_never_asked_for_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A code is never the answer to what is new, so a question for it would never be asked."""
+    toml_reader = module._toml
+
+    def with_another(facts: Path, file_name: str) -> dict[str, dict[str, object]]:
+        rows = toml_reader(facts, file_name)
+        return {**rows, "door_code": rows["doctor"]} if file_name == "invites" else rows
+
+    monkeypatch.setattr(module, "_toml", with_another)
+    with pytest.raises(MasimError, match=r"facts/invites\.toml: door_code: no friend asks for a fact of this kind"):
+        catalogue.__wrapped__(PUBLIC_PACK)
+
+
 def test_neither_the_question_for_a_fact_nor_what_is_added_or_answered_tells_its_value() -> None:
     """They have no slot but for the thing, its source and people, and hold no digit; what is added speaks to nobody."""
     bank = catalogue().bank

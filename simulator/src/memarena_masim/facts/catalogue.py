@@ -38,6 +38,8 @@ _NAMED_HOURS = ("00:00", "12:00")
 _FEWEST_ITEMS = 2
 """Minimum items of a detail: one that questions may be about, one that is only mentioned."""
 SENSITIVE_CLASSES = ("credentials", "identity_number", "payment_number", "medical", "home_address")
+_NOT_NEWS = ("credentials", "payment_number", "home_address")
+"""Sensitive classes of which no fact answers the open question what is new."""
 
 
 def in_person(line: str, form: PersonForm) -> str:
@@ -63,6 +65,11 @@ class Attribute:
     """Whether some of it is told in confidence; a sensitive attribute always is."""
     changes: bool = False
     """Whether a person's value can change in the course of a world."""
+
+    @property
+    def is_news(self) -> bool:
+        """Whether such a fact may answer a friend who asks what is new."""
+        return self.sensitive not in _NOT_NEWS
 
     def fill(self, line: str, form: PersonForm, item: str, value: str = "", number: str = "", subject: str = "") -> str:
         """Return ``line`` (``plain``, ``about`` or ``ask``) with its slots filled."""
@@ -187,6 +194,8 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
     for key, row in _toml(facts, "invites").items():
         if key not in attributes:
             raise MasimError(f"facts/invites.toml: {key!r} is no section of details.toml or sensitive.toml")
+        if not attributes[key].is_news:
+            raise MasimError(f"facts/invites.toml: {key}: no friend asks for a fact of this kind")
         if not row.get("invite"):
             raise MasimError(f"facts/invites.toml: {key}: invite is missing")
         _invites(bank, key, row["invite"])
@@ -194,7 +203,7 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
     bank.read(facts / "more.bank")
     kinds = (*attributes, *community, *happenings, "find", "fate", *ties)
     for name, rules in (
-        ("invites.toml", [f"invite.{key}" for key, kind in attributes.items() if kind.changes or kind.confidential]),
+        ("invites.toml", [f"invite.{key}" for key, kind in attributes.items() if _is_asked_for(kind)]),
         ("invites.bank", ["invite.fate"]),
         ("more.bank", [f"more.{kind}" for kind in (*kinds, "told", "change")]),
     ):
@@ -226,6 +235,11 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
         _themes_of_topics(topics_of_themes, themes),
         pack,
     )
+
+
+def _is_asked_for(kind: Attribute) -> bool:
+    """Whether a friend who heard such a fact may ask for it again."""
+    return kind.is_news and (kind.changes or kind.confidential)
 
 
 def _themes(rows: Mapping[str, Any], kinds: tuple[str, ...]) -> dict[str, frozenset[str]]:

@@ -17,8 +17,6 @@ from memarena_masim.rng import Stream
 
 _OF_STORY = 0.6
 """Chance that the news after a story is of the story's themes, if its topic has any."""
-_NOT_NEWS = frozenset(("credentials", "home_address", "payment_number"))
-"""Sensitive classes of which no fact answers the open question what is new."""
 _PAIR = 2
 """Number of people in a talk that may have more than one fact: with three, each fact takes more turns."""
 
@@ -51,10 +49,9 @@ class TalkFacts:
     ) -> None:
         self._config, self._catalogue = config, catalogue
         self._chooser, self._small_talk, self._earlier = chooser, small_talk, earlier
-        sensitive = {key: kind.sensitive for key, kind in catalogue.attributes.items() if kind.sensitive}
         self._kinds = frozenset[str]().union(*catalogue.themes)
-        self._sensitive = frozenset(sensitive)
-        self._not_news = frozenset(key for key, name in sensitive.items() if name in _NOT_NEWS)
+        self._sensitive = frozenset(key for key, kind in catalogue.attributes.items() if kind.sensitive)
+        self._not_news = frozenset(key for key, kind in catalogue.attributes.items() if not kind.is_news)
 
     def news(self, stream: Stream, plan: SessionPlan, ids: Sequence[str]) -> list[TalkFact]:
         """Choose the facts after a talk's story, in their turns; empty if nothing can be stated.
