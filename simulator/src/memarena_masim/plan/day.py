@@ -348,7 +348,8 @@ class Planner:
         for turn in news_turns(plan):
             if turn in by_turn:
                 continue
-            mention = self._small_talk.draw(stream, assistant=True, theme=theme)
+            kinds = {statement.frame_parts.attribute for statement in by_turn.values()}
+            mention = self._small_talk.draw(stream, assistant=True, theme=theme, except_kinds=kinds)
             speaker, next_speaker = _speaker_and_next(plan, turn)
             exchange = Exchange(speaker, next_speaker, mention.kind)
             in_session = sum(_exchange(plan, statement) == exchange for statement in by_turn.values())

@@ -54,12 +54,14 @@ class SmallTalk:
         self._confidential = [key for key, attribute in mentioned.attributes.items() if attribute.confidential]
         self._attributes = sorted(set(attributes) & set(mentioned.attributes))
 
-    def draw(self, stream: Stream, assistant: bool, theme: Theme) -> Mention:
+    def draw(
+        self, stream: Stream, assistant: bool, theme: Theme, except_kinds: Collection[str] = frozenset()
+    ) -> Mention:
         """Draw the kind of thing to mention: of ``theme`` if it has any, else of any theme.
 
-        Only a detail or a happening is mentioned to an assistant.
+        Only a detail or a happening is mentioned to an assistant. A detail is of none of ``except_kinds``.
         """
-        attributes = [key for key in self._attributes if theme is None or key in theme]
+        attributes = [key for key in self._attributes if (theme is None or key in theme) and key not in except_kinds]
         confidential = [key for key in self._confidential if theme is None or key in theme]
         possible = {
             "detail": bool(attributes),
@@ -69,7 +71,7 @@ class SmallTalk:
         }
         shares = [(name, share) for name, share in _SHARES if possible[name]]
         if not shares:
-            return self.draw(stream, assistant, None)
+            return self.draw(stream, assistant, None, except_kinds)
         names, weights = zip(*shares, strict=True)
         drawn = stream.weighted(names, weights)
         if drawn == "guarded":
