@@ -98,7 +98,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
         f"pack.toml: sha256: {'0' * 64}, but the files have",
     ),
     "bad range": (
-        _swap(DETAILS, '"12..498 step 1"', '"498..12 step 1"'),
+        _swap(DETAILS, '"75..298 step 1"', '"298..75 step 1"'),
         "details.toml:11: price.values: a list",
     ),
     "grammar": (_swap("facts/levels.bank", "{that|this}", "{that|this"), "levels.bank:4: missing '}'"),
@@ -171,14 +171,14 @@ def test_names_that_a_second_reader_accepted_are_counted_and_stay_true(pack: Pat
     """Without their line they are to be read again; a line without such a name is a fault."""
     names_file = "questions/names-read.txt"
     accepted = sum(not line.startswith("#") for line in (pack / names_file).read_text().splitlines())
-    assert accepted > 50
+    assert accepted > 40
     code, out, _ = run("pack", "check", pack)
     assert code == 0
     assert out.endswith(f"another 1: 0 faults, 0 to read, {accepted} read\n")
     swap(pack, names_file, "pet_name | parrot | pet parrot", "pet_name | parrot | grey parrot")
     code, out, _ = run("pack", "check", pack)
     assert (code, f"{accepted} read") == (1, out.rstrip().rpartition(", ")[2])
-    assert "names-read.txt:8: pet_name | parrot | grey parrot: no other name with more words than its thing\n" in out
+    assert "names-read.txt:6: pet_name | parrot | grey parrot: no other name with more words than its thing\n" in out
     assert "to read: " in out
     assert "items.txt:68: pet_name: 'pet parrot' says more than 'parrot': pet\n" in out
     swap(pack, names_file, "used and second-hand are the same; no other camera", "")
