@@ -214,7 +214,7 @@ def _marks(rows: Sequence[BriefRow], *, reader_mark: bool) -> list[str]:
         notes.append(NO_EVIDENCE)
     notes += skipped_and_failed(row.scores for row in rows)
     if reader_mark and any(not row.scores.real_reader for row in rows):
-        notes.append("† no language model: picks a sentence of what the memory found")
+        notes.append("† no language model: picks a sentence of what the memory returned")
     return notes
 
 

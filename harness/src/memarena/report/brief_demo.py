@@ -41,7 +41,7 @@ def first_screen(demo_run: ReportInput, *, left_out: Mapping[str, str], world_is
             f"(sha256 {data.sha256[:12]})",
         ),
         Fact("asked", f"{counted(sum(demo_run.scores.planned.values()), 'question')} of each memory"),
-        Fact("reader", "† picks a sentence of what a memory found: honest, quick, no language model"),
+        Fact("reader", "† picks a sentence of what a memory returned: honest, quick, no language model"),
         *judge_lines(demo_run.scores),
         *(Fact("left out", f"{name}, not installed: {remedy}") for name, remedy in left_out.items()),
     ]
