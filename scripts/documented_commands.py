@@ -10,9 +10,9 @@ of a reader, ``HOST:PORT`` by that of a backend, ``ID`` by that of a question, `
 ports.
 
 A command that serves until it is stopped must print its address and end with 0 on Ctrl-C; one that ends with ``&`` runs
-until the block ends. Equal blocks run once. A fence ``LANGUAGE file=NAME`` is written to a file for the later blocks of
-its document. A fence ``sh skip=REASON`` (one of :data:`REASONS`) does not run, nor does a line with an ellipsis before
-its comment: it is a usage line.
+until the block ends. Two blocks run at a time, equal ones once. A fence ``LANGUAGE file=NAME`` is written to a file for
+the later blocks of its document. A fence ``sh skip=REASON`` (one of :data:`REASONS`) does not run, nor does a line with
+an ellipsis before its comment: it is a usage line.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 ROOT = Path(__file__).resolve().parent.parent
 REASONS = {
@@ -51,6 +53,7 @@ _SERVES = re.compile(r"\bmemarena (?:view|annotate) (?!.*--(?:export|import))|--
 _ADDRESS = re.compile(r"http://\S+|listening on \S+")
 LIMIT_S = 240.0
 STOP_S = 30.0
+BLOCKS_AT_A_TIME = 2
 SERVES_S = 0.2
 """Seconds that a server must stay up after it printed its address."""
 FAMILIES = ("d3_confabulation", "d4_permission", "d7_qa")
@@ -201,34 +204,41 @@ class Shell:
         return child, log
 
 
-class Sandbox(Shell):
-    """Has what the placeholders of the documentation name: a small data set, finished runs, servers, files."""
+def make_originals(folder: Path) -> tuple[Path, str]:
+    """Make what the placeholders of the documentation name: a small data set, finished runs, files.
 
-    def __init__(self, folder: Path, reader_url: str, backend_address: str) -> None:
+    Returns their folder and the id of a question of the data set.
+    """
+    originals = folder / "kept"
+    dataset = originals / "DIR"
+    shutil.copytree(ROOT / "tests/data/example", dataset)
+    ids = []
+    for path in sorted((dataset / "eval_instances").iterdir()):
+        rows = path.read_text(encoding="utf-8").splitlines(keepends=True)[:1] if path.stem in FAMILIES else []
+        path.write_text("".join(rows), encoding="utf-8")
+        ids += [str(json.loads(row)["instance_id"]) for row in rows]
+    shutil.copytree(dataset, originals / "WORLD")
+    answers = "".join(json.dumps({"instance_id": instance_id, "answer": "I don't know."}) + "\n" for instance_id in ids)
+    (originals / "answers.jsonl").write_text(answers, encoding="utf-8")
+    (originals / "grid.toml").write_text(GRID, encoding="utf-8")
+    (originals / "FILE").write_text(json.dumps([_LOCOMO]), encoding="utf-8")
+    backend = originals / "my-backend"
+    backend.write_text('#!/bin/sh\nexec python -m memarena_backend_bm25 "$@"\n', encoding="utf-8")
+    backend.chmod(0o755)
+    for name, memories in (("RUN", "bm25,vanilla,oracle"), ("RUN_B", "bm25,oracle")):
+        run = f"memarena run --dataset DIR --backend {memories} --reader extractive --out {name}"
+        Shell(folder).call(run, originals)
+    shutil.copytree(originals / "RUN", originals / "RUN_A")
+    return originals, ids[0]
+
+
+class Sandbox(Shell):
+    """Runs blocks, each in a folder with copies of ``originals``; ``substitutes`` are for placeholders of no file."""
+
+    def __init__(self, folder: Path, originals: Path, substitutes: Mapping[str, str]) -> None:
         super().__init__(folder)
-        self._originals = folder / "kept"
-        self._dataset = self._originals / "DIR"
-        shutil.copytree(ROOT / "tests/data/example", self._dataset)
-        ids = []
-        for path in sorted((self._dataset / "eval_instances").iterdir()):
-            rows = path.read_text(encoding="utf-8").splitlines(keepends=True)[:1] if path.stem in FAMILIES else []
-            path.write_text("".join(rows), encoding="utf-8")
-            ids += [str(json.loads(row)["instance_id"]) for row in rows]
-        self._substitutes = {"URL": reader_url, "HOST:PORT": backend_address, "ID": ids[0]}
-        shutil.copytree(self._dataset, self._originals / "WORLD")
-        answers = "".join(
-            json.dumps({"instance_id": instance_id, "answer": "I don't know."}) + "\n" for instance_id in ids
-        )
-        (self._originals / "answers.jsonl").write_text(answers, encoding="utf-8")
-        (self._originals / "grid.toml").write_text(GRID, encoding="utf-8")
-        (self._originals / "FILE").write_text(json.dumps([_LOCOMO]), encoding="utf-8")
-        backend = self._originals / "my-backend"
-        backend.write_text('#!/bin/sh\nexec python -m memarena_backend_bm25 "$@"\n', encoding="utf-8")
-        backend.chmod(0o755)
-        for name, memories in (("RUN", "bm25,vanilla,oracle"), ("RUN_B", "bm25,oracle")):
-            run = f"memarena run --dataset DIR --backend {memories} --reader extractive --out {name}"
-            self.call(run, self._originals)
-        shutil.copytree(self._originals / "RUN", self._originals / "RUN_A")
+        self._originals = originals
+        self._substitutes = dict(substitutes)
 
     def folder_for(self, block: Block, files: Sequence[Block]) -> Path:
         """Return a new folder with what the block's commands name, and with the files of earlier blocks."""
@@ -339,21 +349,47 @@ def run_block(block: Block, sandbox: Sandbox, files: Sequence[Block]) -> int:
 def run_documents(paths: Sequence[Path], folder: Path) -> list[str]:
     """Run the blocks of some files and print the result of each; return a message for each block that failed."""
     blocks = [block for path in paths for block in blocks_of(path)]
-    failures: list[str] = []
-    ran: set[tuple[Path | None, tuple[str, ...]]] = set()
     skipped = Counter(block.skipped for block in blocks if block.skipped)
-    count, began = 0, time.monotonic()
+    waiting: SimpleQueue[tuple[Block, list[Block]]] = SimpleQueue()
+    identities: set[tuple[Path | None, tuple[str, ...]]] = set()
+    for block in (candidate for candidate in blocks if candidate.info == "sh"):
+        files = [other for other in blocks if other.file and other.path == block.path and other.line < block.line]
+        identity = (block.path if files else None, tuple(block.commands()))
+        if identity not in identities:
+            identities.add(identity)
+            waiting.put((block, files))
+    began = time.monotonic()
+    originals, question_id = make_originals(folder)
+    with ThreadPoolExecutor(BLOCKS_AT_A_TIME) as threads:
+        folders = [Path(tempfile.mkdtemp(dir=folder)) for _ in range(BLOCKS_AT_A_TIME)]
+        results = list(threads.map(lambda own: _run_waiting(waiting, own, originals, question_id), folders))
+    failures = [failure for _, messages in results for failure in messages]
+    count = sum(commands for commands, _ in results)
+    skips = "; ".join(f"{number} blocks: {REASONS[reason]}" for reason, number in sorted(skipped.items()))
+    seconds = time.monotonic() - began
+    _say(f"{count} commands ran in {seconds:.0f} s, {len(failures)} blocks failed. Not run: {skips or 'none'}")
+    return failures
+
+
+def _run_waiting(
+    waiting: SimpleQueue[tuple[Block, list[Block]]], folder: Path, originals: Path, question_id: str
+) -> tuple[int, list[str]]:
+    """Run blocks until none waits, with a reader and a backend of their own.
+
+    Returns the number of commands that ran, and a message for each block that failed.
+    """
+    count = 0
+    failures: list[str] = []
     with (
         _server(folder, "memarena.readers.extractive_server") as reader,
         _server(folder, "memarena_backend_bm25", "--listen", "127.0.0.1:0", "--data-dir", str(folder / "bm25")) as bm25,
     ):
-        sandbox = Sandbox(folder, f"http://{reader}/v1", bm25)
-        for block in (candidate for candidate in blocks if candidate.info == "sh"):
-            files = [other for other in blocks if other.file and other.path == block.path and other.line < block.line]
-            identity = (block.path if files else None, tuple(block.commands()))
-            if identity in ran:
-                continue
-            ran.add(identity)
+        sandbox = Sandbox(folder, originals, {"URL": f"http://{reader}/v1", "HOST:PORT": bm25, "ID": question_id})
+        while True:
+            try:
+                block, files = waiting.get_nowait()
+            except Empty:
+                return count, failures
             start = time.monotonic()
             try:
                 commands = run_block(block, sandbox, files)
@@ -363,10 +399,6 @@ def run_documents(paths: Sequence[Path], folder: Path) -> list[str]:
             else:
                 count += commands
                 _say(f"{block.location}: {commands} commands in {time.monotonic() - start:.1f} s")
-    skips = "; ".join(f"{number} blocks: {REASONS[reason]}" for reason, number in sorted(skipped.items()))
-    seconds = time.monotonic() - began
-    _say(f"{count} commands ran in {seconds:.0f} s, {len(failures)} blocks failed. Not run: {skips or 'none'}")
-    return failures
 
 
 def main(arguments: Sequence[str]) -> int:
