@@ -28,8 +28,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +51,7 @@ PROGRAMS = ("memarena", "memarena-spark", "masim", "make", "docker", "python", "
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```\s*$", re.S | re.M)
 _SERVES = re.compile(r"\bmemarena (?:view|annotate) (?!.*--(?:export|import))|--listen\b")
 _ADDRESS = re.compile(r"http://\S+|listening on \S+")
-LIMIT_S = 240.0
+LIMIT_S = 480.0
 STOP_S = 30.0
 BLOCKS_AT_A_TIME = 2
 SERVES_S = 0.2
@@ -225,20 +225,27 @@ def make_originals(folder: Path) -> tuple[Path, str]:
     backend = originals / "my-backend"
     backend.write_text('#!/bin/sh\nexec python -m memarena_backend_bm25 "$@"\n', encoding="utf-8")
     backend.chmod(0o755)
-    for name, memories in (("RUN", "bm25,vanilla,oracle"), ("RUN_B", "bm25,oracle")):
-        run = f"memarena run --dataset DIR --backend {memories} --reader extractive --out {name}"
-        Shell(folder).call(run, originals)
+    shell = Shell(folder)
+    try:
+        for name, memories in (("RUN", "bm25,vanilla,oracle"), ("RUN_B", "bm25,oracle")):
+            shell.call(f"memarena run --dataset DIR --backend {memories} --reader extractive --out {name}", originals)
+    finally:
+        shell.end()
     shutil.copytree(originals / "RUN", originals / "RUN_A")
     return originals, ids[0]
 
 
 class Sandbox(Shell):
-    """Runs blocks, each in a folder with copies of ``originals``; ``substitutes`` are for placeholders of no file."""
+    """Runs blocks, each in a folder with copies of ``originals``, and knows what the other placeholders are."""
 
-    def __init__(self, folder: Path, originals: Path, substitutes: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, originals: Path, question_id: str) -> None:
         super().__init__(folder)
         self._originals = originals
-        self._substitutes = dict(substitutes)
+        self._substitutes = {"ID": question_id}
+
+    def use(self, reader_url: str, backend_address: str) -> None:
+        """Let ``URL`` and ``HOST:PORT`` be these from now on."""
+        self._substitutes |= {"URL": reader_url, "HOST:PORT": backend_address}
 
     def folder_for(self, block: Block, files: Sequence[Block]) -> Path:
         """Return a new folder with what the block's commands name, and with the files of earlier blocks."""
@@ -360,9 +367,18 @@ def run_documents(paths: Sequence[Path], folder: Path) -> list[str]:
             waiting.put((block, files))
     began = time.monotonic()
     originals, question_id = make_originals(folder)
+    sandboxes = [Sandbox(Path(tempfile.mkdtemp(dir=folder)), originals, question_id) for _ in range(BLOCKS_AT_A_TIME)]
     with ThreadPoolExecutor(BLOCKS_AT_A_TIME) as threads:
-        folders = [Path(tempfile.mkdtemp(dir=folder)) for _ in range(BLOCKS_AT_A_TIME)]
-        results = list(threads.map(lambda own: _run_waiting(waiting, own, originals, question_id), folders))
+        futures = [threads.submit(_run_waiting, waiting, sandbox) for sandbox in sandboxes]
+        try:
+            results = [future.result() for future in as_completed(futures)]
+        except BaseException:  # Ctrl-C, or a server that did not start: the other thread ends now, not with the queue
+            with suppress(Empty):
+                while True:
+                    waiting.get_nowait()
+            for sandbox in sandboxes:
+                sandbox.end()
+            raise
     failures = [failure for _, messages in results for failure in messages]
     count = sum(commands for commands, _ in results)
     skips = "; ".join(f"{number} blocks: {REASONS[reason]}" for reason, number in sorted(skipped.items()))
@@ -371,20 +387,19 @@ def run_documents(paths: Sequence[Path], folder: Path) -> list[str]:
     return failures
 
 
-def _run_waiting(
-    waiting: SimpleQueue[tuple[Block, list[Block]]], folder: Path, originals: Path, question_id: str
-) -> tuple[int, list[str]]:
-    """Run blocks until none waits, with a reader and a backend of their own.
+def _run_waiting(waiting: SimpleQueue[tuple[Block, list[Block]]], sandbox: Sandbox) -> tuple[int, list[str]]:
+    """Run blocks until none waits, with a reader and a backend of the sandbox's own.
 
     Returns the number of commands that ran, and a message for each block that failed.
     """
     count = 0
     failures: list[str] = []
+    folder, data = sandbox.folder, str(sandbox.folder / "bm25")
     with (
         _server(folder, "memarena.readers.extractive_server") as reader,
-        _server(folder, "memarena_backend_bm25", "--listen", "127.0.0.1:0", "--data-dir", str(folder / "bm25")) as bm25,
+        _server(folder, "memarena_backend_bm25", "--listen", "127.0.0.1:0", "--data-dir", data) as backend,
     ):
-        sandbox = Sandbox(folder, originals, {"URL": f"http://{reader}/v1", "HOST:PORT": bm25, "ID": question_id})
+        sandbox.use(f"http://{reader}/v1", backend)
         while True:
             try:
                 block, files = waiting.get_nowait()

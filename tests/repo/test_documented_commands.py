@@ -8,7 +8,15 @@ import psutil
 import pytest
 
 from scripts import documented_commands
-from scripts.documented_commands import REASONS, Block, DocumentedCommandError, Shell, blocks_of, documents
+from scripts.documented_commands import (
+    REASONS,
+    Block,
+    DocumentedCommandError,
+    Shell,
+    blocks_of,
+    documents,
+    run_documents,
+)
 
 
 def test_every_block_of_commands_is_run_or_says_why_not() -> None:
@@ -67,6 +75,26 @@ def test_a_server_has_to_say_where_and_to_end_well(tmp_path: Path) -> None:
     assert _running("told-apart")
     shell.end()
     assert not _running("told-apart")
+
+
+def test_each_block_runs_once_and_every_failure_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where two run at a time, and one fails while the other runs. No block here needs a finished run."""
+    (tmp_path / "kept").mkdir()
+    monkeypatch.setattr(documented_commands, "make_originals", lambda _: (tmp_path / "kept", "q1"))
+    page = tmp_path / "page.md"
+    commands = ("ls tests", "exit 3", "sleep 1", "ls tests", "ls no-such-file")
+    page.write_text("".join(f"```sh\n{command}\n```\n" for command in commands), encoding="utf-8")
+    failures = run_documents([page], tmp_path)
+    assert {failure.split("\n")[0] for failure in failures} == {
+        f"{page}:4: exit 3: exit code 3",
+        f"{page}:13: ls no-such-file: exit code 2",
+    }
+    output = capsys.readouterr().out
+    assert output.count("1 commands in") == 2
+    assert "2 commands ran in" in output
+    assert "2 blocks failed" in output
 
 
 def _running(argument: str) -> bool:
