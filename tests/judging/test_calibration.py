@@ -45,8 +45,12 @@ SMALL = 120
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
     """Five questions of each family of a generated world: enough for each kind of answer, and quick."""
-    world = tmp_path_factory.mktemp("world") / "tiny"
-    generate(preset("tiny", 201).model_copy(update={"question_share": 3.0}), world, workers=1)
+    return source_of(201, tmp_path_factory.mktemp("world"))
+
+
+def source_of(seed: int, folder: Path) -> Source:
+    world = folder / "tiny"
+    generate(preset("tiny", seed).model_copy(update={"question_share": 3.0}), world, workers=1)
     all_questions = questions_of(None, [world])
     by_family: dict[str, list[Question]] = {}
     for question in all_questions.questions:
@@ -82,19 +86,26 @@ def test_every_kind_is_made_in_every_open_family(synthetic: list[SyntheticAnswer
     assert {"near", "other", "hostile", "invented"} <= {p.kind for p in synthetic}
 
 
-def test_the_value_judge_errs_on_held_out_answers_as_often_as_measured(synthetic: list[SyntheticAnswer]) -> None:
-    """A regression bound on one world, with a margin: right answers are rejected in 1.9% to 7.2% on seeds 201 to 205.
+def test_the_value_judge_errs_on_held_out_answers_as_often_as_measured(
+    synthetic: list[SyntheticAnswer], tmp_path: Path
+) -> None:
+    """A regression bound on three worlds, since one differs: 7.2%, 2.2% and 1.9% of right answers are rejected.
 
-    Rates over five worlds per family: docs/judging.md.
+    Rates by family, over five other worlds: docs/judging.md.
     """
-    ours = rates(synthetic, [by_value_judge(p) for p in synthetic])
-    theirs = rates(synthetic, [by_text_judge(p) for p in synthetic])
+    answers = list(synthetic)
+    for seed in (202, 203):
+        (folder := tmp_path / str(seed)).mkdir()
+        other = source_of(seed, folder)
+        answers += make_answers(other.questions, other.evidence, "held_out", seed=1)
+    ours = rates(answers, [by_value_judge(p) for p in answers])
+    theirs = rates(answers, [by_text_judge(p) for p in answers])
     assert ours.right > SMALL
     assert ours.wrong > SMALL
     assert ours.false_accept_rate is not None
     assert ours.false_reject_rate is not None
     assert ours.false_accept_rate <= 0.05
-    assert ours.false_reject_rate <= 0.09
+    assert ours.false_reject_rate <= 0.06
     assert theirs.false_accept_rate is not None
     assert theirs.false_accept_rate > ours.false_accept_rate
 
