@@ -157,7 +157,8 @@ def test_a_sampler_that_is_killed_keeps_all_but_its_last_line(tmp_path: Path) ->
         (child,) = [process for process, words in below if path.name in words]
         samples_before = len(power(read_samples(path)).times_ns)
         child.send_signal(signal.SIGKILL)
-        psutil.wait_procs([child], timeout=10)
+        _, alive = psutil.wait_procs([child], timeout=10)
+        assert not alive
         killed = sampling.stop()
     assert killed.ended_ns is None
     ticks = [line.tick for line in killed.lines["constant gpu_power"]]

@@ -134,7 +134,7 @@ def _literals(sequence: Sequence_) -> Iterator[str]:
 
 
 def test_no_scene_says_an_item_of_a_detail_with_a_weekday_put_in() -> None:
-    """A detail about "Sunday mornings" is distinctive only if no scene comes to speak of "$day mornings"."""
+    """A detail about "Sunday breakfasts" is distinctive only if no scene comes to speak of "$day breakfasts"."""
     texts = [path.read_text(encoding="utf-8") for path in scene_files()]
     items = [item for attribute in catalogue().attributes.values() for item in attribute.items]
     weekday_items = [item for item in items if any(weekday in item for weekday in WEEKDAYS)]

@@ -63,6 +63,19 @@ def test_mentions_are_about_as_many_as_statements_and_of_the_same_kinds(plans: l
         assert least < mention_count / statement_count < most
 
 
+def test_an_assistant_hears_no_detail_in_passing_whose_kind_the_talk_has_already(plans: list[DayPlan]) -> None:
+    details = set(catalogue().attributes)
+    mentioned = {mention.statement_id for plan in plans for mention in plan.mentioned}
+    with_others = 0
+    for session in (session for plan in plans for session in plan.sessions if session.kind.with_assistant):
+        kinds = Counter(statement.frame_parts.attribute for statement in session.statements)
+        with_others += len(details & set(kinds)) > 1
+        for statement in session.statements:
+            if statement.statement_id in mentioned and statement.frame_parts.attribute in details:
+                assert kinds[statement.frame_parts.attribute] == 1
+    assert with_others > 20
+
+
 def test_a_session_with_an_assistant_states_facts_in_nearly_all_turns_for_news(plans: list[DayPlan]) -> None:
     """It has one thread for them, before or after its scene; the first and last turn state none."""
     sessions = [session for plan in plans for session in plan.sessions if session.kind.with_assistant]
