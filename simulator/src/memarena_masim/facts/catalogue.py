@@ -38,7 +38,7 @@ _NAMED_HOURS = ("00:00", "12:00")
 _FEWEST_ITEMS = 2
 """Minimum items of a detail: one that questions may be about, one that is only mentioned."""
 SENSITIVE_CLASSES = ("credentials", "identity_number", "payment_number", "medical", "home_address")
-_NOT_NEWS = ("credentials", "payment_number", "home_address")
+_NOT_NEWS = ("credentials", "identity_number", "payment_number", "home_address")
 """Sensitive classes of which no fact answers the open question what is new."""
 
 
@@ -194,7 +194,7 @@ def catalogue(pack: PackHalf = PUBLIC_PACK) -> Catalogue:
     for key, row in _toml(facts, "invites").items():
         if key not in attributes:
             raise MasimError(f"facts/invites.toml: {key!r} is no section of details.toml or sensitive.toml")
-        if not attributes[key].is_news:
+        if not _is_asked_for(attributes[key]):
             raise MasimError(f"facts/invites.toml: {key}: no friend asks for a fact of this kind")
         if not row.get("invite"):
             raise MasimError(f"facts/invites.toml: {key}: invite is missing")
