@@ -39,7 +39,7 @@ _FEWEST_ITEMS = 2
 """Minimum items of a detail: one that questions may be about, one that is only mentioned."""
 SENSITIVE_CLASSES = ("credentials", "identity_number", "payment_number", "medical", "home_address")
 _NOT_NEWS = ("credentials", "identity_number", "payment_number", "home_address")
-"""Sensitive classes of which no fact answers the open question what is new."""
+"""Sensitive classes whose facts a person never gives as an answer to "What's new?"."""
 
 
 def in_person(line: str, form: PersonForm) -> str:
