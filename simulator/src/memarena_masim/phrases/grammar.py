@@ -162,26 +162,17 @@ class Bank:
     def compile(self, line: str, where: str, form: VerbForm = "base") -> Sequence_:
         """Parse one alternative."""
         line = _VERB.sub(lambda match: inflect(match.group(1), form), line)
-        sequence, at = self._sequence(line, 0, where, closing="")
-        if at != len(line):
-            raise MasimError(f"{where}: unbalanced brackets in {line!r}")
-        return sequence
-
-    def _sequence(self, line: str, at: int, where: str, closing: str) -> tuple[Sequence_, int]:
-        """Parse ``line`` from ``at`` to the bracket ``closing`` ("": to its end); return nodes and the next index."""
-        branches: list[list[Node]] = [[]]
-        while at < len(line):
-            match = _TOKEN.search(line, at)
-            start = match.start() if match else len(line)
-            if start > at:
-                branches[-1].append(Node(LITERAL, line[at:start]))
-            if not match:
-                at = len(line)
-                break
-            mark, at = match.group(), match.end()
+        brackets: list[tuple[str, list[list[Node]]]] = [("", [[]])]
+        """Those that are open: the mark that closes each ("": the whole line) and its branches so far."""
+        read = 0
+        for match in _TOKEN.finditer(line):
+            closing, branches = brackets[-1]
+            mark = match.group()
+            if match.start() > read:
+                branches[-1].append(Node(LITERAL, line[read : match.start()]))
+            read = match.end()
             if mark in "{[":
-                inner, at = self._sequence(line, at, where, "}" if mark == "{" else "]")
-                branches[-1].extend(inner)
+                brackets.append(("}" if mark == "{" else "]", [[]]))
             elif mark == "|":
                 if not closing:
                     raise MasimError(f"{where}: '|' outside of brackets in {line!r}")
@@ -190,13 +181,18 @@ class Bank:
                 if mark != closing:
                     raise MasimError(f"{where}: unbalanced {mark!r} in {line!r}")
                 sequences = tuple(tuple(branch) for branch in branches)
-                number = zlib.crc32(f"{at}:{line}".encode())
-                return (Node(CHOICE, branches=(*sequences, ()) if mark == "]" else sequences, number=number),), at
+                number = zlib.crc32(f"{read}:{line}".encode())
+                choice = Node(CHOICE, branches=(*sequences, ()) if mark == "]" else sequences, number=number)
+                brackets.pop()
+                brackets[-1][1][-1].append(choice)
             else:
                 branches[-1].append(self._reference(mark, where))
+        closing, branches = brackets[-1]
         if closing:
             raise MasimError(f"{where}: missing {closing!r} in {line!r}")
-        return tuple(branches[0]), at
+        if read < len(line):
+            branches[-1].append(Node(LITERAL, line[read:]))
+        return tuple(branches[0])
 
     def _reference(self, mark: str, where: str) -> Node:
         if mark[0] == "<":

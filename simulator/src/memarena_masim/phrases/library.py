@@ -11,7 +11,7 @@ from pathlib import Path
 from memarena_masim.errors import MasimError
 from memarena_masim.pack import PUBLIC_PACK, PackHalf, root
 from memarena_masim.phrases.grammar import Bank, Sequence_, wordings
-from memarena_masim.phrases.references import References, stems, told_in
+from memarena_masim.phrases.references import References, stems
 from memarena_masim.phrases.scenes import Scene, Topic, read_topic
 
 
@@ -33,9 +33,9 @@ class Library:
         """Return the relatives and friends who may come up in each scene, by its key: none that its teller mentions."""
         anybody = self.frame.rules["kin"].alternatives
         names = [(rule, stems(wordings(rule)[0].split()[-1])) for rule in anybody]
-        spoken = {key: told_in(scene) for key, scene in self.scenes.items()}
+        told_in = self.references.told_in
         return {
-            key: [rule for rule, name in names if name.isdisjoint(words)] or anybody for key, words in spoken.items()
+            key: [rule for rule, name in names if name.isdisjoint(words)] or anybody for key, words in told_in.items()
         }
 
     @cached_property

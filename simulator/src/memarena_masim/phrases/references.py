@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from memarena_masim.phrases.grammar import CHOICE, SLOT, Sequence_
-from memarena_masim.phrases.scenes import Beat, Scene
+from memarena_masim.phrases.scenes import Scene, Sentence
 
 _WORD = re.compile(r"[a-z]{3,}")
 _POINTED_AT = re.compile(r"\b(?:the|that|this|those|these|his|her|their) ([a-z]{3,})")
@@ -32,14 +32,18 @@ class References:
 
     def __init__(self, scenes: Iterable[Scene]) -> None:
         scenes = tuple(scenes)
-        spread = Counter(word for scene in scenes for word in set[str]().union(*map(_words_of, scene.beats)))
+        told = {scene.key: [_stems_in(beat.tell) for beat in scene.beats] for scene in scenes}
+        answered = {scene.key: [_stems_in((*beat.friend, *beat.assistant)) for beat in scene.beats] for scene in scenes}
+        self.told_in = {key: set[str]().union(*beats) for key, beats in told.items()}
+        """By scene, the stems of all words that its teller may say."""
+        spread = Counter(word for key, words in self.told_in.items() for word in words.union(*answered[key]))
         self._common = {word for word, count in spread.items() if count > _COMMON_FROM * len(scenes)}
         self._never = {word for word, count in spread.items() if count > _NEVER_FROM * len(scenes)}
         self._told: dict[tuple[str, int], set[str]] = {}
         for scene in scenes:
             words_so_far: set[str] = set()
-            for number, beat in enumerate(scene.beats):
-                words_so_far = self._told[scene.key, number] = (words_so_far | _told_in(beat)) - self._never
+            for number, told_in_beat in enumerate(told[scene.key]):
+                words_so_far = self._told[scene.key, number] = (words_so_far | told_in_beat) - self._never
 
     def unsaid(self, text: str, scene: str, beat: int, heard: Heard) -> set[str]:
         """Return the stems and values in ``text`` from the scene up to ``beat`` that were not said in the talk."""
@@ -67,17 +71,8 @@ def _holds(text: str, value: str) -> bool:
     return False
 
 
-def told_in(scene: Scene) -> set[str]:
-    """Return the stems of all words that the teller of a scene may say."""
-    return set[str]().union(*map(_told_in, scene.beats))
-
-
-def _told_in(beat: Beat) -> set[str]:
-    return {word for sentence in beat.tell for word in _within(sentence.words)}
-
-
-def _words_of(beat: Beat) -> set[str]:
-    return {word for sentence in (*beat.tell, *beat.friend, *beat.assistant) for word in _within(sentence.words)}
+def _stems_in(sentences: Iterable[Sentence]) -> set[str]:
+    return {word for sentence in sentences for word in _within(sentence.words)}
 
 
 def _within(words: Sequence_) -> set[str]:

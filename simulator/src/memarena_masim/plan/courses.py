@@ -77,8 +77,8 @@ class Courses:
     _names: dict[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
     """Names of the people in a scene, by (narrator, scene)."""
     _heard: dict[str, _Heard] = field(default_factory=dict)
-    _today: set[tuple[str, str, str]] = field(default_factory=set)
-    """(Narrator, listener, scene) of each telling that was assigned today."""
+    _today: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """By (narrator, listener): the scenes of which a half was assigned today."""
     _names_today: dict[tuple[str, str], tuple[tuple[str, str], ...]] = field(default_factory=dict)
     _heard_today: dict[str, set[str]] = field(default_factory=dict)
     """Names that each person heard or told today."""
@@ -87,7 +87,7 @@ class Courses:
 
     def begin_day(self) -> None:
         """Drop what was assigned since the last commit."""
-        self._today, self._names_today, self._heard_today, self._halves_today = set(), {}, {}, {}
+        self._today, self._names_today, self._heard_today, self._halves_today = {}, {}, {}, {}
 
     def commit(self, tellings: Sequence[Telling]) -> None:
         """Record a day's tellings, at midnight."""
@@ -113,16 +113,15 @@ class Courses:
         that was begun on an earlier day is continued if nothing is fresh, or if its second half was met less often;
         at equal counts, with the chance GOES_ON.
         """
-        continuable = [
-            key for key in self._continuable(narrator, listeners) if not self._clashes(key, narrator, before)
-        ]
+        continuable = self._continuable(narrator, listeners)
+        scenes: Sequence[str] = tuple(self.library.scenes)
+        if before is not None:
+            continuable, scenes = (self._without(before, keys, narrator) for keys in (continuable, scenes))
         people = (narrator, *listeners)
-        scenes = tuple(
-            scene for scene in self.library.scenes.values() if not self._clashes(scene.key, narrator, before)
-        )
-        fresh = self._fitting(scenes, narrator, listeners)
-        candidates = fresh or [scene for scene in scenes if self._new(scene.key, narrator, listeners)] or scenes
-        least = self._least_met(stream, [scene.key for scene in candidates], people, TALK_BEATS, thread.topic)
+        told = self._told_to_any(narrator, listeners)
+        new = [key for key in scenes if key not in told]
+        fresh = self._fitting(new, narrator, listeners)
+        least = self._least_met(stream, fresh or new or scenes, people, TALK_BEATS, thread.topic)
         if continuable:
             next_half = self._least_met(stream, continuable, people, BEATS)
             more = self._met(next_half, BEATS, people) - self._met(least, TALK_BEATS, people)
@@ -130,19 +129,24 @@ class Courses:
                 return self.telling(thread, narrator, listeners, self.library.scenes[next_half], TALK_BEATS)
         return self.telling(thread, narrator, listeners, self.library.scenes[least], 0, before)
 
-    def _clashes(self, scene: str, narrator: str, before: Thread | None) -> bool:
-        """Whether a scene is that of ``before``, or its teller's names in it are among those of ``before``."""
-        if before is None:
-            return False
+    def _without(self, before: Thread, keys: Sequence[str], narrator: str) -> list[str]:
+        """Return the scenes that are not that of ``before`` and whose names with this narrator are none of it."""
         names = {name for _, name in before.names}
-        return scene == before.scene or any(name in names for _, name in self._known_names(narrator, scene) or ())
+        return [
+            key
+            for key in keys
+            if key != before.scene and not any(name in names for _, name in self._known_names(narrator, key) or ())
+        ]
 
     def _least_met(
         self, stream: Stream, keys: Sequence[str], people: Sequence[str], beats: int, topic: str = ""
     ) -> str:
         """Draw one of the scenes ``keys`` whose half up to ``beats`` the people met least, if possible of ``topic``."""
-        counts = self._counts(people)
-        met = {key: sum(halves[key, beats] for halves in counts) for key in keys}
+        met = dict.fromkeys(keys, 0)
+        for halves in self._counts(people):
+            for (key, end), count in halves.items():
+                if end == beats and key in met:
+                    met[key] += count
         fewest = min(met.values())
         least = [key for key in keys if met[key] == fewest]
         return stream.pick([key for key in least if key.split(".")[0] == topic] or least)
@@ -172,7 +176,8 @@ class Courses:
 
         New names are none of ``before``, the talk's first story.
         """
-        self._today |= {(narrator, listener, scene.key) for listener in listeners}
+        for listener in listeners:
+            self._today.setdefault((narrator, listener), set()).add(scene.key)
         names = self._known_names(narrator, scene.key)
         if names is None:
             names = self._names_today[narrator, scene.key] = self._draw(narrator, listeners, scene, before)
@@ -219,8 +224,8 @@ class Courses:
     def _heard_by(self, person: str) -> _Heard:
         return self._heard.get(person, _HEARD_NOTHING)
 
-    def _fitting(self, scenes: Sequence[Scene], narrator: str, listeners: Sequence[str]) -> list[Scene]:
-        """Return the scenes that are new to the listeners and that no one present knows from another narrator.
+    def _fitting(self, new: Sequence[str], narrator: str, listeners: Sequence[str]) -> list[str]:
+        """Return the scenes, of those that are ``new`` to the listeners, that no one present knows from another teller.
 
         None of their names is known to a listener from another scene or narrator.
         """
@@ -228,22 +233,21 @@ class Courses:
         others = set[str]().union(*(heard.told_by_others(narrator) for heard in heard_by_people))
         known_to_listeners = [heard.names for heard in heard_by_people[1:]]
         return [
-            scene
-            for scene in scenes
-            if scene.key not in others
-            and self._new(scene.key, narrator, listeners)
+            key
+            for key in new
+            if key not in others
             and not any(
-                names.get(name, set()) - {(narrator, scene.key)}
-                for _, name in self._known_names(narrator, scene.key) or ()
+                names.get(name, set()) - {(narrator, key)}
+                for _, name in self._known_names(narrator, key) or ()
                 for names in known_to_listeners
             )
         ]
 
-    def _new(self, scene: str, narrator: str, listeners: Sequence[str]) -> bool:
-        """Whether ``narrator`` told no listener anything of ``scene``, today included."""
-        return not any(
-            scene in self._told.get((narrator, listener), {}) or (narrator, listener, scene) in self._today
-            for listener in listeners
+    def _told_to_any(self, narrator: str, listeners: Sequence[str]) -> set[str]:
+        """Return the scenes of which ``narrator`` told any listener something, today included."""
+        pairs = [(narrator, listener) for listener in listeners]
+        return set[str]().union(
+            *(self._told.get(pair, ()) for pair in pairs), *(self._today.get(pair, ()) for pair in pairs)
         )
 
     def _continuable(self, narrator: str, listeners: Sequence[str]) -> list[str]:
@@ -253,7 +257,7 @@ class Courses:
             key
             for key in beats_by_listener[0]
             if all(beats.get(key) == TALK_BEATS for beats in beats_by_listener)
-            and not any((narrator, listener, key) in self._today for listener in listeners)
+            and not any(key in self._today.get((narrator, listener), ()) for listener in listeners)
         ]
 
 
