@@ -306,11 +306,18 @@ def _rounded(value: object) -> object:
     return round(value, 6) if isinstance(value, float) else value
 
 
+@pytest.fixture(scope="module")
+def calibration(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The error rates of the judges, which take some seconds and are the same for each format of a report."""
+    run_dir = shutil.copytree(golden_run.SMALL_RUN, tmp_path_factory.mktemp("calibration") / "run")
+    command = [sys.executable, "-m", "memarena", "judge", str(run_dir), "--calibrate", "--format", "json"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 @pytest.mark.parametrize("output", ["table", "md", "latex", "html", "json"])
 def test_a_calibration_is_among_the_methods_in_every_format(
-    memarena: Command, run_dir: Path, tmp_path: Path, output: str
+    memarena: Command, run_dir: Path, calibration: str, tmp_path: Path, output: str
 ) -> None:
-    calibration = memarena("judge", run_dir, "--calibrate", "--format", "json")[1]
     (tmp_path / "calibration.json").write_text(calibration, encoding="utf-8")
     code, out, err = memarena("report", run_dir, "--format", output, "--calibration", tmp_path / "calibration.json")
     assert (code, err) == (0, "")
@@ -353,11 +360,11 @@ def test_a_sample_labelled_by_people_is_in_every_format_by_dimension(
 
 
 def test_a_calibration_of_another_version_of_the_judge_is_marked(
-    memarena: Command, run_dir: Path, tmp_path: Path
+    memarena: Command, run_dir: Path, calibration: str, tmp_path: Path
 ) -> None:
-    calibration = json.loads(memarena("judge", run_dir, "--calibrate", "--format", "json")[1])
-    calibration["judges"][0]["version"] = "0" * 64
-    (tmp_path / "calibration.json").write_text(json.dumps(calibration), encoding="utf-8")
+    older = json.loads(calibration)
+    older["judges"][0]["version"] = "0" * 64
+    (tmp_path / "calibration.json").write_text(json.dumps(older), encoding="utf-8")
     _, out, _ = memarena("report", run_dir, "--calibration", tmp_path / "calibration.json")
     assert "calibrated was another version of value (000000000000)" in " ".join(out.split())
 

@@ -26,7 +26,7 @@ from tests.support.model_server import ModelServer
 
 from .scripted_llm import perfect, read, requests
 
-CONFIG = WorldConfig(name="test", agents=6, days=4, density=0.5, seed=107)
+CONFIG = WorldConfig(name="test", agents=6, days=4, density=0.25, seed=107)
 DAY = 1
 MARKER = "Quillfeather"
 

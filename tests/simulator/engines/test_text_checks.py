@@ -30,7 +30,7 @@ from tests.support.model_server import ModelServer
 
 from .scripted_llm import perfect, read, requests
 
-CONFIG = WorldConfig(name="test", agents=8, days=4, density=0.6, seed=105)
+CONFIG = WorldConfig(name="test", agents=8, days=4, density=0.3, seed=105)
 SAID_ON = date(2025, 1, 1)
 
 

@@ -19,7 +19,7 @@ from memarena_masim.rng import Stream
 from memarena_masim.world.build import build_world
 from memarena_masim.world.graph import build_graph
 
-CONFIG = WorldConfig(name="test", agents=7, days=3, density=0.5, question_share=2.0, seed=109)
+CONFIG = WorldConfig(name="test", agents=7, days=3, density=0.25, question_share=2.0, seed=109)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ SLOW = settings(max_examples=6, deadline=None, suppress_health_check=[HealthChec
 seeds = st.integers(0, 10**6)
 
 
-def simulate(seed: int, agents: int = 9, days: int = 4, density: float = 0.6) -> tuple[Planner, list[DayPlan]]:
+def simulate(seed: int, agents: int = 9, days: int = 4, density: float = 0.3) -> tuple[Planner, list[DayPlan]]:
     config = WorldConfig(agents=agents, days=days, density=density, seed=seed)
     planner = Planner(config, build_world(config), catalogue())
     plans = []
@@ -33,7 +33,7 @@ def simulate(seed: int, agents: int = 9, days: int = 4, density: float = 0.6) ->
 @SLOW
 def test_impressions_change_only_at_commit_and_name_their_sessions(seed: int) -> None:
     """An impression is of a person who was met, lists sessions with that person, and has a warmth from -2 to 2."""
-    config = WorldConfig(agents=8, days=3, density=0.5, seed=seed)
+    config = WorldConfig(agents=8, days=3, density=0.25, seed=seed)
     planner = Planner(config, build_world(config), catalogue())
     sessions_of_pair: dict[tuple[str, str], set[str]] = {}
     for day in range(3):
@@ -118,7 +118,7 @@ def test_speakers_heard_other_people_s_facts_on_an_earlier_day(seed: int) -> Non
 @SLOW
 def test_planning_does_not_change_knowledge_before_the_commit(seed: int) -> None:
     """Temporal isolation: what is said on a day is known to no person before its commit."""
-    config = WorldConfig(agents=8, days=3, density=0.5, seed=seed)
+    config = WorldConfig(agents=8, days=3, density=0.25, seed=seed)
     planner = Planner(config, build_world(config), catalogue())
     planner.commit(planner.plan(0))
     before = {person: dict(facts) for person, facts in planner.knowledge.heard.items()}
@@ -132,7 +132,7 @@ def test_planning_does_not_change_knowledge_before_the_commit(seed: int) -> None
 @SLOW
 def test_planning_a_day_twice_gives_the_same_plan(seed: int) -> None:
     """Choices of a plan that is not committed have no effect."""
-    config = WorldConfig(agents=6, days=3, density=0.5, seed=seed)
+    config = WorldConfig(agents=6, days=3, density=0.25, seed=seed)
     planner = Planner(config, build_world(config), catalogue())
     for day in range(3):
         first = planner.plan(day)

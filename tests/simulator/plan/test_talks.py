@@ -16,7 +16,7 @@ from memarena_masim.plan.state import FactKind, Role, StatedFact
 from memarena_masim.world.build import build_world
 from memarena_masim.world.model import World
 
-CONFIG = WorldConfig(agents=16, days=6, density=0.8, seed=331)
+CONFIG = WorldConfig(agents=16, days=6, density=0.5, seed=331)
 
 
 @pytest.fixture(scope="module")

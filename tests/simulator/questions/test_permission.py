@@ -19,7 +19,7 @@ from memarena_masim.output.generate import generate
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A world with enough people for about a hundred permission questions."""
     out = tmp_path_factory.mktemp("permission") / "world"
-    generate(WorldConfig(agents=20, days=7, density=0.5, question_share=2.6, seed=111), out, workers=1)
+    generate(WorldConfig(agents=20, days=7, density=0.4, question_share=2.6, seed=111), out, workers=1)
     return out
 
 
