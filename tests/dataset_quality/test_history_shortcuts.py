@@ -25,7 +25,7 @@ def world(small_world: Path) -> World:
 
 
 def test_an_answer_that_is_repeated_at_the_end_is_found(world: World) -> None:
-    """Where the last turns of every history name the right option twice, order and number give it away."""
+    """Where the last four turns of every history name the right option, it is also the one that is mentioned most."""
     rights = " and ".join(
         instance.gold.answer_text for instance in world.instances if isinstance(instance.gold, ClozeGold)
     )

@@ -64,7 +64,7 @@ def coin(parts: PromptParts, fact: str, seed: int) -> str:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A generated world with some dozens of permission questions."""
     out = tmp_path_factory.mktemp("world") / "policies"
-    generate(WorldConfig(name="policies", agents=8, days=5, density=0.25, question_share=2.0, seed=7), out, workers=1)
+    generate(WorldConfig(name="policies", agents=8, days=5, density=0.25, question_share=3.0, seed=7), out, workers=1)
     return out
 
 

@@ -41,7 +41,7 @@ def world_of(tmp_path_factory: pytest.TempPathFactory) -> WorldOf:
 @pytest.fixture(scope="session")
 def small_config() -> WorldConfig:
     """Return a world with every kind of session, generated in a second or two."""
-    return WorldConfig(name="test", agents=8, days=5, density=0.3, question_share=3.0, seed=101)
+    return WorldConfig(name="test", agents=8, days=5, density=0.4, question_share=2.5, seed=101)
 
 
 @pytest.fixture(scope="session")
