@@ -1,4 +1,7 @@
-"""Tests comparisons: paired by question, with intervals over egos, and refused where two runs are not comparable."""
+"""Tests comparisons: paired by question, with intervals over egos, and refused where two runs are not comparable.
+
+A gap between two memories is a finding only if it exceeds what other egos (people) could have shown by chance.
+"""
 
 from __future__ import annotations
 
@@ -116,10 +119,11 @@ def test_swapping_the_sides_reverses_the_sign() -> None:
             assert back.interval.low == pytest.approx(-forth.interval.high)
 
 
-def test_infrastructure_failures_leave_the_pairing_on_both_sides() -> None:
+@pytest.mark.parametrize(("status", "cause"), [("infra_failed", "reader"), ("reader_not_applicable", "no_context")])
+def test_questions_that_say_nothing_about_a_memory_leave_the_pairing_on_both_sides(status: str, cause: str) -> None:
     run_records = records()
     broken = [
-        r.model_copy(update={"status": "infra_failed", "cause": "reader", "answer": None})
+        r.model_copy(update={"status": status, "cause": cause, "answer": None})
         if r.kind == "asked" and r.cell_id == "bm25@small/s2" and r.instance_id == "q_00_0"
         else r
         for r in run_records

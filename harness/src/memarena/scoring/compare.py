@@ -1,4 +1,8 @@
-"""Compares two rows or cells: paired over one world, unpaired over two data sets, or across several worlds."""
+"""Compares two rows or cells: paired over one world, unpaired over two data sets, or across several worlds.
+
+``memarena compare`` uses it. Two sides that were asked the same questions are compared question by question, which
+detects smaller differences than two separate intervals in a report.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from statistics import fmean, stdev
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from memarena.log.records import Outcome
+from memarena.log.records import UNMEASURED
 from memarena.scoring import formulas
 from memarena.scoring.errors import ScoringError
 from memarena.scoring.results import ANSWERABLE, CellScores, QuestionScore, RowScores, RunScores
@@ -79,7 +83,10 @@ def choose(scored: ScoredRun, name: str | None) -> Chosen:
 
 
 def incomparable(a: Chosen, b: Chosen, *, same_world: bool = True) -> tuple[str, ...]:
-    """Return the reasons why two sides must not be compared, one line each; none: they may."""
+    """Return the reasons why two sides must not be compared, one line each; empty if they may be.
+
+    ``same_world``: whether both must be of the same data set.
+    """
     left, right = a.scored.scores, b.scored.scores
     reasons = []
     if same_world and left.dataset.sha256 != right.dataset.sha256:
@@ -164,10 +171,14 @@ Cells = list[list[QuestionScore]]
 
 
 def _pair_questions(a: Chosen, b: Chosen) -> tuple[Cells, Cells, int]:
-    """Return the questions with an outcome in every cell of both sides, and the number of other questions."""
+    """Return the questions asked in every cell of both sides, and the number of other questions.
+
+    A question that says nothing about the memory in any cell (``UNMEASURED``) is among the others.
+    """
     left, right = _by_cell(a), _by_cell(b)
     ids_with_outcome = [
-        {q.instance_id for q in cell if q.outcome not in (None, Outcome.INFRA_FAILED)} for cell in (*left, *right)
+        {q.instance_id for q in cell if q.outcome is not None and q.outcome not in UNMEASURED}
+        for cell in (*left, *right)
     ]
     shared_ids = set.intersection(*ids_with_outcome) if ids_with_outcome else set()
     all_ids = {q.instance_id for cell in (*left, *right) for q in cell}
@@ -296,7 +307,7 @@ class SideSums:
     """One side of an unpaired comparison."""
 
     questions: int
-    """Number of questions with an outcome under every seed."""
+    """Number of questions that were asked under every seed and never ended in an infrastructure failure."""
     tallies: tuple[Tally, ...]
     """Sums per ego of each seed, over these questions."""
     draws: Draws
@@ -304,7 +315,7 @@ class SideSums:
 
 
 def side_sums(side: Chosen, resamples: int = RESAMPLES) -> SideSums:
-    """Compute a side's sums per ego, over the questions with an outcome under every seed."""
+    """Compute a side's sums per ego, over the questions that :class:`SideSums` counts."""
     cells = _pair_questions(side, side)[0]
     draws = draw_egos(cells[0], side.scored.scores.dataset.sha256, resamples)
     return SideSums(len(cells[0]), tuple(tally(cell, draws.rows) for cell in cells), draws)

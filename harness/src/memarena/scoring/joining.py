@@ -1,4 +1,7 @@
-"""Joins the facts of several runs over one data set into those of one run, for sweeps, whose cells have a log each."""
+"""Joins the facts of several runs over one data set into those of one run, for sweeps, whose cells have a log each.
+
+Scores of the joined run have every cell in one table, with the same draws of egos, so that cells can be compared.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def join_facts(parts: Sequence[RunFacts], run_id: str) -> RunFacts:
         }
     )
     joined = RunFacts(started, questions=first.questions, evidence=first.evidence)
-    joined.segments = 0
+    joined.segments = 0  # each part adds its own
     for part in parts:
         _take(joined, part)
     reasons = [part.ended.reason if part.ended else None for part in parts]
@@ -69,6 +72,7 @@ def _take(joined: RunFacts, part: RunFacts) -> None:
     joined.phases += part.phases
     joined.problems += part.problems
     joined.described |= part.described
+    joined.not_isolated |= part.not_isolated
     joined.calls |= part.calls
     joined.after_return |= part.after_return
     joined.budget_refusals |= part.budget_refusals
