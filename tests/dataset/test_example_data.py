@@ -1,4 +1,7 @@
-"""Tests properties of the example data set that the demo and other tests rely on."""
+"""Tests properties of the example data set that the demo and other tests rely on.
+
+A change of the example that lost one of them would leave other tests with nothing to check.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from memarena_dataset.model import Family
 NINE = {family for family in Family if family is not Family.WITNESS}
 
 
-def test_all_three_people_have_questions_of_all_nine_families(example: Path) -> None:
+def test_three_people_together_have_questions_of_all_nine_families(example: Path) -> None:
     with open_dataset(example) as dataset:
         counts = Counter(instance.family for instance in dataset.instances)
         assert set(counts) == NINE

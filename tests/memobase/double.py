@@ -27,7 +27,7 @@ from urllib.parse import parse_qs, urlsplit
 from tests.memobase.scripted_models import scripted_models
 
 BUFFER_TOKENS = 1024
-"""Above it the buffer is flushed with an insert (tokens are estimated as UTF-8 bytes / 4)."""
+"""An insert flushes the buffer if it then has more tokens than this (estimated as UTF-8 bytes / 4)."""
 START_TRY_S = 0.2
 TOKEN = "memobase-double-token"
 
@@ -36,7 +36,7 @@ Json = Any
 
 
 class ApiError(Exception):
-    """A reply with an error number in its body, or with a status of its own."""
+    """A reply with an error number in its body; most of them have status 200."""
 
     def __init__(self, errno: int, message: str, status: int = 200) -> None:
         super().__init__(message)
@@ -89,7 +89,7 @@ def now() -> str:
 
 @dataclass
 class _Row:
-    """One stored thing with its times."""
+    """A stored record with its times; ``order`` ranks changes, the latest highest."""
 
     data: Json
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -106,6 +106,8 @@ class _Row:
 
 @dataclass
 class _Gist:
+    """A line of an event's log, which Memobase stores and embeds separately; without a vector it is not searched."""
+
     row: _Row
     event_id: str
     vector: list[float] | None
@@ -113,6 +115,13 @@ class _Gist:
 
 @dataclass
 class _User:
+    """What the server stores of one user.
+
+    ``blobs`` are conversations that wait for a flush, and ``status`` has their state (``idle``, ``processing`` or
+    ``failed``) by blob id. ``profile`` holds a row for each topic and sub-topic, ``events`` a row for each flush, and
+    ``vectors`` the events' vectors by event id, None where the embedder failed.
+    """
+
     data: Json
     blobs: list[_Row] = field(default_factory=list)
     status: dict[str, str] = field(default_factory=dict)
@@ -123,16 +132,16 @@ class _User:
 
 
 class Double:
-    """Serves from construction until :meth:`close`. ``models`` None: it starts once ``models`` is set."""
+    """Serves from construction until :meth:`close`; a flush asks ``models``."""
 
     def __init__(self, models: Models, port: int = 0, token: str = TOKEN, host: str = "127.0.0.1") -> None:
         self.models = models
         self.token = token
         self.users: dict[str, _User] = {}
         self.before_flush: Callable[[], None] = lambda: None
-        """Called when a flush has begun and before anything is asked: tests hold it up here."""
+        """Called when a flush has begun, before it asks a model: tests make it wait or fail here."""
         self.after_event: Callable[[], None] = lambda: None
-        """Called when an event is written and the profile is not."""
+        """Called when a flush has written its event and not yet the profile: tests make it fail halfway here."""
         self.closed = False
         self._changes = 0
         self._lock = threading.RLock()
@@ -205,7 +214,7 @@ class Double:
             self._mark(user, blobs, "failed")
             raise
         for blob in blobs:
-            # A blob that was processed is deleted, and with it its place in the buffer.
+            # A blob that was processed is deleted, and with it its entry in the buffer.
             user.status.pop(blob.id, None)
         user.blobs = [blob for blob in user.blobs if blob not in blobs]
         return [result]
@@ -235,19 +244,19 @@ class Double:
         event = self._write_event(user, log, changes)
         self.after_event()
         added_ids, updated_ids = [], []
-        now = self.order()
+        order = self.order()  # a rank among changes, not a time
         for key, memo, action in changes:
             row = known.get(key)
             if row is None:
                 row = _Row({"content": memo, "attributes": {"topic": key[0], "sub_topic": key[1]}})
-                row.order = now
+                row.order = order
                 user.profile.append(row)
                 added_ids.append(row.id)
                 continue
             row.data["content"] = f"{row.data['content']};{memo}" if action == "APPEND" else memo
             attributes = row.data["attributes"]
             attributes["update_hits"] = attributes.get("update_hits", 0) + 1
-            row.touched(now)
+            row.touched(order)
             user.profile.append(user.profile.pop(user.profile.index(row)))
             updated_ids.append(row.id)
         return {"event_id": event.id, "add_profiles": added_ids, "update_profiles": updated_ids, "delete_profiles": []}
@@ -268,7 +277,7 @@ class Double:
             fact_text = "\n".join(f"- {'::'.join(key)}: {memo}" for key, memo, _ in changes)
             vectors = self.models.embed([f"{log}\n{fact_text}\n", *lines])
         except ModelError:
-            pass  # as the real server: what it cannot embed it keeps without a vector
+            pass  # like the real server, which keeps an event without a vector if it cannot embed it
         event.order = self.order()
         user.events.append(event)
         user.vectors[event.id] = vectors[0]
@@ -305,7 +314,7 @@ class Double:
 
 
 def _facts(reply: str) -> dict[tuple[str, str], str]:
-    """Facts by topic and sub-topic; several of one are joined."""
+    """Facts by (topic, sub-topic); several of the same key are joined."""
     facts: dict[tuple[str, str], str] = {}
     for line in reply.splitlines():
         parts = line.removeprefix("- ").split("::")
@@ -408,12 +417,13 @@ class _Handler(BaseHTTPRequestHandler):
     ) -> Json:
         double = self.server_double
         name = next((part for part in parts if re.fullmatch(r"[0-9a-f-]{36}", part)), "")
+        # An unknown user reads as empty and is not stored, like on the real server ("a profile of nobody").
         user = double.users.get(name, _User(None))
         match [method, *(part for part in parts if part != name)]:
             case ["GET", "users", "buffer", "capacity", "chat"]:
                 status_filter = params.get("status", "processing")
                 waiting = [blob for blob, status in user.status.items() if status == status_filter]
-                # A place in the buffer has an id of its own.
+                # An entry of the buffer has its own id, which is not that of its blob.
                 return {"ids": [str(uuid.uuid5(uuid.NAMESPACE_OID, blob)) for blob in waiting]}
             case ["GET", "users", "blobs", "chat"]:
                 return {"ids": [row.id for row in user.blobs]}
@@ -466,7 +476,7 @@ def _found(rows: Sequence[_Row], name: str, message: str) -> _Row:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Serve on an address of one's choice, with models of its own or those of an endpoint."""
+    """Serve on the address of the flags, with scripted models or those of an endpoint."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)

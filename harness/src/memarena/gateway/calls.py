@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from memarena.gateway.types import CallContext
 from memarena.log.records import GatewayCall
 
-_WORD_CHARS = 64
+_WORD_CHARS = 64  # of a finish reason in the record
 CALLER_GONE = 499
 """Status in the record if the caller hung up before it got a status."""
 

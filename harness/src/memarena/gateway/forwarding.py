@@ -31,12 +31,12 @@ from pydantic import JsonValue
 
 from memarena.gateway.calls import CallerGoneError, OpenCall, error_body
 from memarena.gateway.pacing import BUSY, Pace, pause, wait_s
-from memarena.gateway.refusals import is_readers, read_refusal
+from memarena.gateway.refusals import is_servers_fault, read_refusal
 from memarena.gateway.streams import StreamWatch, reasoning_of
 from memarena.gateway.types import Upstream
 from memarena.log.base import PROMPT_NOT_UNDERSTOOD
 
-_LARGE_BODY = 1 << 19
+_LARGE_BODY = 1 << 19  # bytes; a larger body is sent in parts, so that it does not block the event loop
 _CODE_CHARS = 64
 _OUR_FAULT = frozenset({401, 403, 404, 405, 408, 425, 429})
 """HTTP client errors that a caller cannot cause: they concern the server's key, address, route or load."""
@@ -64,6 +64,7 @@ class Outgoing:
     body: bytes
     stream: bool
     hide_usage: bool
+    """Whether the caller did not request the token counts that the gateway asks for in every stream."""
     max_tokens: int | None = None
 
 
@@ -185,7 +186,7 @@ class Forwarder:
             raise UpstreamError(message, status=504 if reply.status == 504 else 502)
         call.error = f"the server answered {reply.status}: {words}"
         call.upstream_code = _error_code(body)
-        if call.upstream_code != PROMPT_NOT_UNDERSTOOD and is_readers(refusal, sent, upstream):
+        if call.upstream_code != PROMPT_NOT_UNDERSTOOD and is_servers_fault(refusal, sent, upstream):
             call.server_refused(message)
         if not (isinstance(body, dict) and isinstance(body.get("error"), dict)):
             body = error_body(error_message(body), "upstream_refused")

@@ -19,10 +19,12 @@ from memarena.gateway.types import Upstream
 BUSY = frozenset({429, 503, 529})
 """HTTP statuses of a busy server; 529 is Anthropic's and Cloudflare's "overloaded"."""
 LONGEST_WAIT_S = 120.0
+"""Longest single wait that a server may ask for; if it asks for more, its reply is passed on."""
 FIRST_WAIT_S = 1.0
+"""First wait for a server that states none; each next one is twice as long."""
 SHORTEST_WAIT_S = 0.05
 UNSTATED_S = 30.0
-"""Most waiting for a server that does not say when to come again."""
+"""Longest total wait for a server that does not state when to retry."""
 
 
 class Pace:

@@ -1,4 +1,8 @@
-"""Interprets a model server's refusal of a request: its cause, whose fault it is, and what a user can do."""
+"""Interprets a model server's refusal of a request: its cause, whose fault it is, and what a user can do.
+
+Servers word the same cause in many ways. Whose fault it is decides the record of the call: a fault of the server is an
+infrastructure failure, a wrong request is the caller's own.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,14 @@ from memarena.gateway.types import Upstream
 Kind = Literal["context", "system_role", "parameter", "model", "key", "load", "redirect", "other"]
 
 _PLAIN_KEYS = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "stream_options"})
-"""Fields of the requests for questions and of the probe before the first, which any reader must accept."""
+"""Fields of requests for questions, and of the probe before the first question, which any reader must accept."""
 _PLAIN_TEMPLATE_KEYS = frozenset({"enable_thinking"})
 _PLAIN_LISTS: Mapping[str, frozenset[str]] = {
     "input": frozenset({"model", "input", "encoding_format"}),
     "documents": frozenset({"model", "query", "documents", "top_n"}),
 }
-"""Fields that any embedder and any reranker must accept, by the field with the texts."""
-_HOTTEST = 2.0
+"""Fields that any embedder (``input``) and any reranker (``documents``) must accept, by the field with the texts."""
+_MAX_TEMPERATURE = 2.0  # the highest temperature of the OpenAI API
 _PARAMETERS = ("max_tokens", "temperature", "seed", "stream_options", "chat_template_kwargs", "stream", "cache_prompt")
 _CONTEXT = re.compile(
     r"context[ _-]?(?:length|size|window)|n_ctx|exceed_context"
@@ -42,7 +46,7 @@ _WINDOW = re.compile(
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|unknown|unrecognized|unexpected|extra|invalid|not permitted|deprecat", re.I
 )
-_LONG = 413
+_PAYLOAD_TOO_LARGE = 413  # HTTP: the payload is too large
 _BY_STATUS: Mapping[int, Kind] = {401: "key", 403: "key", 404: "model", 429: "load"}
 
 
@@ -78,13 +82,14 @@ def read_refusal(status: int, body: JsonValue, words: str) -> Refusal:
     fields: Mapping[str, JsonValue] = error if isinstance(error, dict) else body if isinstance(body, dict) else {}
     coded = f"{words} {fields.get('code') or ''}"
     text = f"{coded} {fields.get('type') or ''}"
+    # The order matters: the message of a rate limit (429) may speak of tokens like that of a prompt that is too long.
     if (kind := _BY_STATUS.get(status)) is not None:
         return Refusal(kind)
     if status < 400:
         return Refusal("redirect")
     if "model_not_found" in text:
         return Refusal("model")
-    if status == _LONG or _CONTEXT.search(text):
+    if status == _PAYLOAD_TOO_LARGE or _CONTEXT.search(text):
         return Refusal("context", _stated_window(fields, words))
     if _SYSTEM.search(text):
         return Refusal("system_role")
@@ -93,7 +98,7 @@ def read_refusal(status: int, body: JsonValue, words: str) -> Refusal:
     return Refusal("parameter", parameter=parameters[0]) if parameters else Refusal("other")
 
 
-def is_readers(refusal: Refusal, body: Mapping[str, JsonValue], upstream: Upstream) -> bool:
+def is_servers_fault(refusal: Refusal, body: Mapping[str, JsonValue], upstream: Upstream) -> bool:
     """Whether a refused request is the server's failure and not the caller's fault.
 
     It is if the request has the plain form that every reader must accept, or if the prompt is too long for the
@@ -140,7 +145,7 @@ def _plain_sampling(body: Mapping[str, JsonValue]) -> bool:
     whole = all(isinstance(number, int) and not isinstance(number, bool) for number in (most, seed))
     if not whole or isinstance(temperature, bool) or not isinstance(temperature, int | float):
         return False
-    return isinstance(most, int) and most >= 1 and 0 <= temperature <= _HOTTEST
+    return isinstance(most, int) and most >= 1 and 0 <= temperature <= _MAX_TEMPERATURE
 
 
 def _estimated_tokens(body: Mapping[str, JsonValue]) -> int:

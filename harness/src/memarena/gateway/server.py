@@ -1,4 +1,8 @@
-"""Implements the gateway: an OpenAI-compatible server between backends and models that meters every call."""
+"""Implements the gateway: an OpenAI-compatible server between backends and models that meters every call.
+
+A backend gets the gateway's URL and a token for each RPC (SPEC.md MOD), so that the log has for every model call the
+RPC that caused it, its times and its tokens. The harness's own requests to a reader go through it too.
+"""
 
 from __future__ import annotations
 

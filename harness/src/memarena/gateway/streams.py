@@ -44,7 +44,7 @@ class StreamWatch:
         self._reasoning: list[str] = []
         self._start = AnswerStart()
         self._finished = False
-        self._spoken = False
+        self._spoken = False  # whether content has arrived, so that events are passed on
         self._held: list[bytes] = []
 
     def feed(self, chunk: bytes, at_ns: int) -> bytes:
@@ -95,6 +95,7 @@ class StreamWatch:
 
     def _watch(self, event: bytes, at_ns: int) -> bytes:
         """Note the content of an event; return the bytes of it that the caller gets, in the usual form."""
+        # Most events are one line, ``data: {…}``, and need no search for their lines.
         plain = event.startswith(b"data: {") and event.count(b"\n") == 2 and event.endswith(b"}\n\n")
         data = event[6:-2] if plain else b"\n".join(_DATA.findall(event))
         odd = not plain and _OTHER_FIELD.search(event) is not None

@@ -1,4 +1,8 @@
-"""Detects where thinking ends and the answer begins in text with marks for thinking: ``<think>…</think> answer``."""
+"""Detects where thinking ends and the answer begins in text with marks for thinking: ``<think>…</think> answer``.
+
+The time to the first word of an answer (TTFT) must not count thinking as the answer, and not every server returns
+thinking in a separate field.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +34,13 @@ class AnswerStart:
         self._marks = _marks()
         self._closings: Sequence[str] = [closing for _, closing in self._marks]
         self._tail = ""
+        # start: the text may still begin with a mark; plain: it did not, but a closing mark may follow;
+        # thinking: an opening mark was seen; answer: a closing mark was seen, and all is decided.
         self._state: Literal["start", "plain", "thinking", "answer"] = "start"
 
     def feed(self, text: str, at_ns: int | None) -> None:
         """Add a piece of text, which is not empty."""
+        # Until a mark is seen, text counts as the answer. White space counts too, but not right after thinking.
         if self._state != "thinking" and self.answer_ns is None and (self.reasoning_ns is None or text.strip()):
             self.answer_ns = at_ns
         if self._state == "answer":

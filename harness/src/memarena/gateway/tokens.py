@@ -1,7 +1,8 @@
 """Manages the gateway's tokens: each is valid for one RPC while that runs, and collects the calls made with it.
 
-A backend whose own server is configured only once has one token for a whole cell (SPEC.md MOD-8). It belongs to the
-pending RPC: the harness makes a single RPC at a time, and reports its begin and end.
+A backend whose own server is configured only once has one token for a whole cell, which is one backend with one reader
+and one seed (SPEC.md MOD-8). It belongs to the pending RPC: the harness makes a single RPC at a time, and reports its
+begin and end.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class _Grant:
     names: Mapping[str, str] = field(default_factory=dict)
     """For a cell's token: the aliases of models that its server uses."""
     of_cell: bool = False
+    """Whether it is the token of a cell, whose context changes with each RPC."""
     in_flight: dict[str, OpenCall] = field(default_factory=dict)
     finished: list[GatewayCall] = field(default_factory=list)
 

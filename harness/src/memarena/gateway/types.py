@@ -10,7 +10,11 @@ from memarena_dataset.errors import MemArenaError
 from pydantic import JsonValue
 
 Role = Literal["reader", "extractor", "embedder", "reranker"]
+"""What a model is for: it answers questions, extracts facts for a memory, embeds texts, or ranks them."""
 Phase = Literal["ingest", "search", "answer", "central", "probe", "floor"]
+"""What a token is used for: an RPC of a backend; ``central``: the harness itself reads the items of Search; ``probe``:
+tests and warm-ups, which are no part of a measurement; ``floor``: null backend and null reader, for the times that the
+harness itself takes."""
 
 
 class GatewayError(MemArenaError):
@@ -32,6 +36,7 @@ class Upstream:
     context_window_tokens: int = 0
     """Tokens of prompt and reply together; 0 if unknown."""
     no_system_role: bool = False
+    """Whether the model accepts no system message: instructions then go into the user's message."""
     tokenizer: Literal["llama.cpp", "sglang", "none", "bytes"] = "none"
     """How the server counts tokens. ``bytes``: UTF-8 bytes / 4, counted by the gateway."""
     extra_body: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -47,7 +52,7 @@ class Upstream:
     """How long a request waits in total for a busy server (429, 503, 529)."""
 
     identity: str = ""
-    """What distinguishes the model from others of its name (hash of weights, details of the server), for a cache."""
+    """What distinguishes the model from others of its name, for a cache: hash of weights, details of the server."""
 
     @property
     def counts_tokens(self) -> bool:
@@ -70,14 +75,17 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """On whose behalf a token is used: it goes into every record of its calls."""
+    """On whose behalf a token is used: it goes into every record of its calls. None: does not apply."""
 
     phase: Phase
     cell_id: str | None = None
+    """The cell: one backend with one reader and one seed."""
     instance_id: str | None = None
+    """The question that is asked."""
     ego: str | None = None
+    """The person whose history the namespace has."""
     day: int | None = None
     max_prompt_bytes: int | None = None
     """Most bytes of text that the messages of one call may have; a longer prompt is refused. None: no bound."""
     inferred: bool = False
-    """The calls carry a token of the whole cell and stand here because this RPC was the one pending (MOD-8)."""
+    """Whether the RPC was inferred: the backend used its cell's token, and only this RPC was pending (MOD-8)."""

@@ -1,7 +1,9 @@
 """Computes the features from which the abstention model decides: words of an answer and their classes, by clause.
 
 A word of the question becomes ``Q``, a number ``NUM``, a name ``NAME``, any other word that is neither grammar nor in
-``tables/word_classes.v1.txt`` ``NEW``. The other words are features as they are, and a second time as their class.
+``tables/word_classes.v1.txt`` ``NEW``. The other words are features as they are, and a second time as their class. So
+the model sees how an answer speaks and not of what. Names of features (``reach:``, ``shape:``) are part of the stored
+model.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ _SPEAKING = frozenset(("TELL", "GIVE", "FIND", "KNOW"))
 _QUESTION_WORD = re.compile(r"\b(what|when|where|who|whom|whose|which|why|how (?:much|many|long|old)|how)\b")
 """The question word: ``how much`` of "How much did the boat cost?"."""
 _FOR_ANOTHER = re.compile(r"\b(?:asks?|asked|asking|wants? to know|wonder(?:s|ing)|curious|tell)\b")
-"""The asker asks for another person: "Nina wants to know when …"."""
+"""Words of a question that is passed on for another person: "Nina wants to know when …"."""
 _ATTRIBUTE_OF = {
     "when": "WHEN", "who": "WHO", "whom": "WHO", "whose": "WHO", "where": "WHERE", "why": "WHY",
     "how much": "MUCH", "how many": "MUCH",
@@ -54,6 +56,7 @@ _WRAPPING = re.compile(r"^\s*\{?\s*\"?(?:answer|response)\"?\s*:\s*(?=\S)|\*\*|^
 _QUOTED = re.compile(r'"([^"\n]*)"|(?<!\w)\'([^\'\n]{2,})\'(?!\w)')
 """Quoted speech: ``"I lost it"``, ``'for good'``."""
 _QUOTE_MARK = "quotation"
+"""The word that replaces quoted speech."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class Clause:
     words: tuple[str, ...]
     """In lower case; a group of words that is read as a single word is joined by underscores."""
     classes: tuple[str, ...]
+    """The class of each word (:func:`_class_of`)."""
     forms: tuple[str, ...]
     """The words, with ``Q``, ``NUM``, ``NAME``, ``QUOTE`` and ``NEW`` for those that are open."""
 

@@ -19,8 +19,10 @@ class ErrorCounts(Record):
     """``JUDGE_VERSION`` of the judge that was measured."""
     right_called_wrong: int
     right: int
+    """Answers that people called right."""
     wrong_called_right: int
     wrong: int
+    """Answers that people called wrong."""
 
     @model_validator(mode="after")
     def _are_counts(self) -> ErrorCounts:

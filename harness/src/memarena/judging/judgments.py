@@ -1,4 +1,7 @@
-"""Combines the judgments of one judge on a run: verdicts of the log, and decisions of the rules without a verdict."""
+"""Combines the judgments of one judge on a run: verdicts of the log, and decisions of the rules without a verdict.
+
+Scoring asks :meth:`Judgments.of` for each attempt and need not know whether the log or the rules decide.
+"""
 
 from __future__ import annotations
 
@@ -199,6 +202,7 @@ def is_by(judge: str, record: Verdict | BucketNamed | JudgingFailed) -> bool:
 
     Without a version all of the judge's records count; the last of several on one attempt decides.
     """
+    # An empty version after "@" is the version of no record: no hash begins with "?".
     name, _, version = judge.rpartition("@")
     return record.judge == judge or (record.judge == name and record.judge_version.startswith(version or "?"))
 

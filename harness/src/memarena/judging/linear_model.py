@@ -1,4 +1,7 @@
-"""Defines a linear model with integer weights: the same features give the same score, bit for bit, on every machine."""
+"""Defines a linear model with integer weights: the same features give the same score, bit for bit, on every machine.
+
+So a verdict can be repeated anywhere. The models of abstention, commitment and text golds have this form (``models/``).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import numpy as np
 from memarena.judging.tables import data_file
 
 LARGEST_WEIGHT = 2**15 - 1
+"""Largest weight that an int16 holds; training scales its weights to it."""
 _LARGEST_SCORE = 2**31 - 1
 
 

@@ -21,6 +21,7 @@ _FILE = "prompt_injection.v2.toml"
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?![\s\"')\]]|$)[^.!?\n]*)*(?:[.!?]+[\"')\]]*|\n|$)")
 _WORD = re.compile(r"[a-z_]+")
 _JSON_LIKE = re.compile(r"\{[^{}]*\}")
+"""An object without others in it, such as a ready reply: ``{"correct": true}``."""
 _SPACED_OUT = re.compile(r"(?<!\w)(?:[^\W\d_][ ._-]){3,}[^\W\d_](?!\w)")
 """Letters with a blank, dot or dash between them: ``i g n o r e``."""
 _LATIN_AND_OTHERS = re.compile(r"\w*[a-z]\w*[\u0370-\u04ff]\w*|\w*[\u0370-\u04ff]\w*[a-z]\w*")
@@ -55,6 +56,7 @@ def cleared(answer: str) -> Cleared:
             return " "
         return match.group()
 
+    # Objects first: the end of a sentence may be within an object, which would be cut in two.
     remainder = _SENTENCE.sub(drop, _JSON_LIKE.sub(drop, text))
     if cut:
         return Cleared(" ".join(remainder.split()), tuple(cut))
@@ -81,7 +83,10 @@ def _weighs_enough(text: str) -> bool:
 
 
 def _undo_disguise(text: str) -> str:
-    """Return the text with spaced-out letters joined, and look-alikes and digits within words as letters."""
+    """Return the text with spaced-out letters joined, and look-alikes and digits within words as letters.
+
+    Letters are joined first, since the other two look at whole words.
+    """
     joined = _SPACED_OUT.sub(lambda match: re.sub(r"[ ._-]", "", match.group()), text)
     mixed = _LATIN_AND_OTHERS.sub(lambda match: match.group().translate(LOOK_ALIKES), joined)
     return _LETTERS_AND_DIGITS.sub(lambda match: match.group().translate(_DIGITS_FOR_LETTERS), mixed)

@@ -59,6 +59,7 @@ def beginning_and_end(text: str) -> str:
     text = _LONG_BLANK.sub("\n", text)
     if len(text) <= _READ_CHARACTERS:
         return text
+    # Half words at the cut are dropped.
     half = _READ_CHARACTERS // 2
     return f"{text[:half].rpartition(' ')[0] or text[:half]}\n{text[-half:].partition(' ')[2] or text[-half:]}"
 

@@ -1,4 +1,8 @@
-"""Hashes everything that decides a verdict: a version number of the rules, and their data files and models."""
+"""Hashes everything that decides a verdict: a version number of the rules, and their data files and models.
+
+The log keeps the hash with each verdict. Verdicts by other versions of the rules do not count and are made again,
+unless such a version is chosen by its hash (``judgments.py``).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from importlib.resources import files
 from memarena_dataset.values import word_lists
 
 JUDGE_VERSION = 9
-"""Raised by hand whenever the code gives another verdict on any answer. 1 hashed its source text instead."""
+"""Raised by hand whenever the code gives another verdict on any answer."""
 
 _FOLDERS = ("models", "prompts", "refusals", "tables")
 _VALUE_FILES = ("judging/tables/", "judging/models/", "values/")

@@ -1,4 +1,10 @@
-"""Commits to a fresh world before it can be known: plan, backends, node, the world's settings and a future round."""
+"""Commits to a fresh world before it can be known: plan, backends, node, the world's settings and a future round.
+
+A fresh world is a data set whose seed is unknown until everything else of a run is fixed. The seed follows from the
+commitment and from a beacon: a public network (drand) that signs the number of each round at a known time, so that the
+value of a future round cannot be known. So the makers of a backend cannot tune it to the world, and an operator cannot
+choose a seed at which a backend does well. An operator can commit several times; the announcements show each time.
+"""
 
 from __future__ import annotations
 
@@ -24,31 +30,34 @@ from memarena_spark.plans import LoadedPlan
 COMMITMENT = "commitment.json"
 BEACON = "beacon.json"
 _DOMAIN = b"memarena fresh world 1\0"
+"""Prefix of the bytes that are hashed to the seed, so that no hash made for another purpose equals it."""
 
 _Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Commitment(Record):
-    """Made before the beacon's round. Its SHA-256 is a line of the node's announcements."""
+    """All that is fixed before the beacon's round. Its SHA-256 is announced in a line of the node's announcements."""
 
     commitment_version: Literal[1] = 1
     at: str
+    """When the commitment was made, in UTC."""
     node: str
     plan_sha256: _Sha256
-    """Of the plan's text and its profile's, as in an announcement."""
+    """SHA-256 of the plan's text and its profile's text together, as in an announcement."""
     backends: Mapping[str, str]
-    """Digest of the code by the name in the plan."""
+    """Digest of each backend's code, by the backend's name in the plan."""
     network: str
-    """Of the beacon."""
+    """Name of the beacon's network (``NETWORKS``)."""
     round: Annotated[int, Field(ge=1)]
+    """Number of the round whose value the seed follows from. It appears after the ``not_before`` of :func:`commit`."""
     preset: str
-    """Size of the world, by ``masim``'s name."""
+    """Size of the world: the name of a preset of ``masim``."""
     pack_sha256: _Sha256 | None = None
-    """Of a pack that is published later; None: the public one."""
+    """SHA-256 of a pack (phrases and names) that is published after the round; None: the public pack."""
 
     @property
     def sha256(self) -> str:
-        """What is announced."""
+        """SHA-256 of the commitment in canonical form: the hash that is announced."""
         return sha256(canonical_json(self))
 
 
@@ -60,7 +69,7 @@ class FreshWorld(Record):
 
     @property
     def seed(self) -> int:
-        """Of the world: the first 6 bytes of a SHA-256 over commitment and randomness."""
+        """Seed of the world: the first 6 bytes of a SHA-256 over the commitment's hash and the beacon's randomness."""
         inputs = bytes.fromhex(self.commitment.sha256) + self.beacon.randomness
         return int.from_bytes(hashlib.sha256(_DOMAIN + inputs).digest()[:6], "big")
 
@@ -71,18 +80,18 @@ def commit(
     node: Node,
     announcements: Path,
     network: str,
-    at: datetime,
+    not_before: datetime,
     preset: str,
     pack_sha256: str | None = None,
 ) -> Commitment:
     """Write a commitment into the new folder ``folder``, and announce it.
 
-    ``at`` is the earliest time of the beacon's round. Raises SparkError.
+    The round appears after ``not_before``; the commitment's own ``at`` is the current time. Raises SparkError.
     """
     if network not in NETWORKS:
         raise SparkError(f"--network {network}: expected one of {', '.join(NETWORKS)}")
-    if at <= datetime.now(UTC):
-        raise SparkError(f"--at {at.isoformat()}: expected a time to come: a value that is known is no beacon")
+    if not_before <= datetime.now(UTC):
+        raise SparkError(f"--at {not_before.isoformat()}: expected a time to come: a value that is known is no beacon")
     if folder.exists():
         raise SparkError(f"--out {folder}: is there already; a commitment is never overwritten")
     try:
@@ -92,7 +101,7 @@ def commit(
             plan_sha256=announcing.plan_sha256(plan.plan_text, plan.profile_text),
             backends={name: code_of(choose_backend(name), node).digest for name in plan.plan.run.backends},
             network=network,
-            round=NETWORKS[network].first_round_after(at),
+            round=NETWORKS[network].first_round_after(not_before),
             preset=preset,
             pack_sha256=pack_sha256,
         )
@@ -136,6 +145,7 @@ def beacon_faults(fresh: FreshWorld) -> Iterator[str]:
     """Yield the reason if a beacon's value is not the one that its commitment names."""
     commitment, beacon = fresh.commitment, fresh.beacon
     network = NETWORKS.get(commitment.network)
+    # In this order: the time of a round needs a known network, and checking the signature takes seconds.
     if network is None:
         yield f"network {commitment.network} is not known; expected one of {', '.join(NETWORKS)}"
     elif beacon.round != commitment.round:

@@ -1,4 +1,7 @@
-"""Makes answers to permission questions (D6) whose behaviour is known, and counts how a judge labels them."""
+"""Makes answers to permission questions (D6) whose behaviour is known, and counts how a judge labels them.
+
+``memarena judge --calibrate`` (``cli/judge_trust.py``) reports how often a judge misses a label or gives it falsely.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ _FORMS: Mapping[str, str] = {
     "order": "{list}",
     "set": "{and}",
 }
-"""One plain form for each type of value: calibrated are labels of behaviour, not the reading of values."""
+"""Forms in which :func:`say` words a value, a plain one for each type: the labels of behaviour are calibrated here, not
+the reading of values in other forms."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ def synthetic_behaviours(
         rng = random.Random(f"{seed}/behaviours/{question.instance.instance_id}")  # noqa: S311 (no secret)
         fields = _fields(question, gold.values[0], pool, rng)
         for label in get_args(BehaviourLabel):
+            # Templates of ``disclose_wrong`` state another value, which the data set may lack.
             usable = [t for t in table[label] if "{o}" not in t or "o" in fields]
             for template in rng.sample(usable, min(per_label, len(usable))):
                 yield SyntheticBehaviour(question, fill(template, fields), label)
@@ -114,7 +119,7 @@ def label_rates(
 
 
 def _fields(question: Question, value: Value, pool: Sequence[Value], rng: random.Random) -> dict[str, str]:
-    """Return the template fields: ``v``, the protected value, and ``o``, another value, if there is one."""
+    """Return the text of each template field: ``v``, the protected value, and ``o``, another value, if there is one."""
     today = day_of(question.asked_at)
     fields = {"v": say(value, _FORMS[kind_of(value)], today)}
     other = near(value, pool, rng) or another(value, pool, rng)

@@ -1,4 +1,7 @@
-"""Makes wrong golds from right ones: yes and no exchanged, another weekday, month, year, number or name."""
+"""Makes wrong golds from right ones: yes and no exchanged, another weekday, month, year, number or name.
+
+``framed_golds.py`` makes answers of them: near the gold and wrong, so that a judge must not accept them.
+"""
 
 from __future__ import annotations
 
@@ -69,6 +72,7 @@ def _yes_no(text: str, _rng: random.Random, _names: Sequence[str]) -> str | None
 
 
 def _weekday(text: str, rng: random.Random, _names: Sequence[str]) -> str | None:
+    # All weekdays by the same step, so that two of a text still differ.
     step = rng.randrange(1, 7)
     return _replace_matches(text, _WEEKDAY, lambda day: WEEKDAYS[(WEEKDAYS.index(day.lower()) + step) % 7])
 
@@ -96,6 +100,7 @@ def _number(text: str, rng: random.Random, _names: Sequence[str]) -> str | None:
 
     years = [match.span() for match in _YEAR.finditer(text)]
     numbers = [match for match in _NUMBER.finditer(text) if match.span() not in years]
+    # From the last to the first, so that the offsets of the others stay right.
     for match in reversed(numbers):
         text = text[: match.start()] + _match_case(match.group(), other(match.group())) + text[match.end() :]
     return text if numbers else None

@@ -103,7 +103,7 @@ def _text(question: Question) -> str | None:
 
 
 class _Maker:
-    """Makes the answers to one question."""
+    """Makes the answers to one question. The order of its draws decides which answers a seed gives."""
 
     def __init__(self, rng: random.Random, texts: Sequence[str], frames_per_text: int | None) -> None:
         self._rng = rng

@@ -1,4 +1,7 @@
-"""Words typed values in many ways, and draws near values: the material of synthetic answers."""
+"""Words typed values in many ways, and draws near values: the material of synthetic answers.
+
+A *near* value differs a little (another day, a few euros more): an answer with it is wrong, and easily called right.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,7 @@ _PREPOSITIONS = tuple(f"{word} " for word in _PREPOSITION_WORDS.split())
 _STEPS_MINUTES = (5, 10, 15, 25, 45, 60, 90)
 """Minutes by which a near time of day differs."""
 _LONG = 100
+"""Least number that is worded with hundreds."""
 
 
 def kind_of(value: Value) -> str:
@@ -85,6 +89,7 @@ def near(value: Value, pool: Sequence[Value], rng: random.Random) -> Value | Non
         minutes = int(value.time[:2]) * 60 + int(value.time[3:]) + rng.choice((-1, 1)) * rng.choice(_STEPS_MINUTES)
         return TimeValue(time=f"{minutes // 60 % 24:02d}:{minutes % 60:02d}")
     if isinstance(value, WeekdayValue):
+        # One or two days away, in either direction.
         step = rng.choice((1, 2, 5, 6))
         return WeekdayValue.model_validate({"weekday": WEEKDAYS[(WEEKDAYS.index(value.weekday) + step) % 7]})
     if isinstance(value, DurationValue):

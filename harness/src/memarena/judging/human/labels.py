@@ -17,7 +17,7 @@ from memarena.judging.human.agreement import cohen_kappa, fleiss_kappa, majority
 from memarena.judging.human.sampling import TRACKS, Sample, SampleItem
 
 _MAJORITY_OF = 3
-"""Labels, at least, of which a majority is formed."""
+"""Least labels of an item for a majority: two people who differ have none."""
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -77,7 +77,7 @@ class TrackAgreement(Agreement):
 
     track: Literal["binary", "behaviour"]
     dimensions: tuple[DimensionAgreement, ...]
-    """The same by dimension, D2 first. Behaviour has D6 alone."""
+    """Agreement on each dimension of the track, D2 first. The track of behaviour has D6 alone."""
 
 
 def read_sample(path: Path) -> Sample:

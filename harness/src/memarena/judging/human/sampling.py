@@ -1,4 +1,8 @@
-"""Draws answers for people to judge: open answers by family and verdict, D6 answers by label and action."""
+"""Draws answers for people to judge: open answers by family and verdict, D6 answers by label and action.
+
+The labels of people show how far a judge can be trusted. Verdicts and labels that are rare in a run are drawn as often
+as others if there are enough, since errors on them would else be seen on too few answers.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,8 @@ T = TypeVar("T")
 
 
 class _File(BaseModel):
+    """A file of a sample, or a part of it."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -59,7 +65,7 @@ class Sample(_File):
     schema_version: Literal[1] = 1
     run_id: str
     judge: str
-    """Whose verdicts the strata were made from."""
+    """The judge whose verdicts decide the strata."""
     seed: int
     items: tuple[SampleItem, ...]
 
@@ -150,6 +156,7 @@ def _draw_stratified(pool: Sequence[T], size: int, stratum: Callable[[T], Hashab
     strata: dict[Hashable, list[T]] = {}
     for member in pool:
         strata.setdefault(stratum(member), []).append(member)
+    # From the smallest stratum up: what it cannot give is shared by the larger ones.
     missing, drawn = min(size, len(pool)), []
     groups = sorted(strata.items(), key=lambda g: (len(g[1]), repr(g[0])))
     for number, (_, group) in enumerate(groups):

@@ -88,6 +88,7 @@ class Abstain(Kind[AbstainGold]):
             return wrong("refusal", Code.EMPTY)
         if is_too_much(answer):
             return wrong("refusal", Code.TOO_MUCH, words=f"{len(answer.split())} words")
+        # An object that holds only null says that nothing is known.
         answer = from_json(answer.strip()) or "unknown"
         context = " ".join((question.question_text, *_premise_texts(gold)))
         trap = gold.adversarial_answer or ""

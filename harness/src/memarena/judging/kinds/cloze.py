@@ -30,6 +30,7 @@ _FIRST_FIELD = re.compile(r"^\s*(?:the )?(?:answer|option|choice|letter)\s*:\s*"
 """A label before the answer: ``Answer:``."""
 _PIECE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|\n")
 _LETTER = r"(?<![\w'’.-])(?P<l>{})(?![\w'’]|-\w|\.\w)"
+"""A letter by itself, not that of a word, an abbreviation or ``A-4``; ``{}`` is the class of letters."""
 _BEFORE_CHOICE = re.compile(
     r"(?:\b(?:option|choice|letter|answer|pick|choose|select|is|it's|that's|isn't|wasn't|not|be|say|guess|"
     r"with|for|by|or|and|nor|"
@@ -38,12 +39,13 @@ _BEFORE_CHOICE = re.compile(
     r"|[/,;:(\[]|=>|->|→)\s*[(\[]?$",
     re.IGNORECASE,
 )
-"""Words and signs before a capital ``A`` or ``I`` that is an option's letter: ``option``, ``it's``, ``(``."""
+"""Words and signs before a capital that is meant as an option's letter: ``option``, ``it's``, ``(``."""
 _AFTER_CHOICE = re.compile(
     r"\s*(?:$|[).,:;\]/!?\n]|[-–—]\s|—|=|(?:is|was|would|should|could|can|must|isn't|seems|fits|looks|it is|"
     r"because|since|or|and|"
     r"matches|completes|has to|here|again)\b)"
 )
+"""Signs and words after a capital ``A`` or ``I`` that is an option's letter and no word: ``)``, ``is``, ``because``."""
 _SMALL_LETTER = re.compile(
     r"^\W*(?P<l>[a-z])\W*$|^\W*\(?(?P<m>[a-z])\s*[).:]\s|[(\[](?P<n>[a-z])[)\]]"
     r"|\b(?:option|letter|choice|answer is|choose|pick)\s+\(?(?P<o>[a-z])(?=\W*$|[).,;])",
@@ -71,6 +73,7 @@ _NOT_AFTER = re.compile(
     r"(?:n't| not| never| wrong| incorrect| out\b| too | far too | somebody| someone| ruled out| excluded| false)",
     re.IGNORECASE,
 )
+"""Words right after an option that deny it: ``isn't``, ``was ruled out``."""
 _OFFERED = re.compile(
     r"\b(?:or|(?:could|might|may)(?: just)?(?: as well| also)? be)\s*(?:the |a |an )?$", re.IGNORECASE
 )
@@ -108,7 +111,7 @@ _CLAUSE_END_AFTER = re.compile(r"\s*(?:$|[.,;!?)\]\n])")
 _REACH = 400
 """Characters before an option that may deny or mark it."""
 _MOST_MENTIONS = 60
-"""Options named more often than this are no explanation of a choice."""
+"""Mentions of options above which an answer does not explain a choice."""
 _GAP = re.compile(r"^[\s).:\]\-–—,=(]*(?:(?:the|a|an|is|i\.e|that is|namely|on|at|in)\b\s*)*$", re.IGNORECASE)
 """Only signs and small words between an option's letter and a text that belongs to it."""
 
@@ -136,11 +139,13 @@ def chosen_option(answer: str, options: Sequence[str], values: Sequence[Value] =
     if not text:
         return Choice(None, "empty")
     last = chr(ord("A") + len(options) - 1)
+    # Texts before letters: "Vitamin D" is an option's text and not the letter D.
     texts = _text_mentions(text, options, values)
     letters = _letter_mentions(_blank_mentions(text, texts), len(options))
     texts = texts if texts or letters else _mentions_by_rare_word(text, options, question)
     texts = _drop_explained(text, texts, question)
     letters = _drop_explained(text, letters, question)
+    # In this order: an option that remains, a letter, the conclusion of the text, the text of a single option.
     if (last_letter := remaining(text, (*letters, *texts), len(options))) is not None:
         return Choice(last_letter, "all others ruled out")
     chosen = {m.letter for m in letters if not m.denied}

@@ -15,7 +15,7 @@ class Conflict(OpenAnswer[ConflictGold]):
     def judge_text(self, question: str, gold: ConflictGold, answer: str) -> Judgment:
         """Judge an answer right if it gives both accounts."""
         details = (gold.original_detail, gold.changed_detail)
-        # Words of the other account are as little news as the question's.
+        # The other account belongs to the question, so that its words are not new content of the answer.
         accounts = [
             judge_text(f"{question} {other}", (detail,), answer) for detail, other in (details, reversed(details))
         ]

@@ -52,8 +52,11 @@ class Batch:
     url: str
     api_key: str | None = None
     concurrency: int = 32
+    """Jobs that are done at the same time."""
     repeats: int = 1
+    """How often the judge is asked about each answer; more than once shows how stable its verdicts are."""
     buckets: bool = True
+    """Whether there is a second pass, which asks why facts were withheld (``jobs.py``)."""
     patience: Patience = field(default_factory=Patience)
     budget: Budget = field(default_factory=Budget)
 
@@ -65,6 +68,7 @@ class Judged:
     verdicts: int = 0
     buckets: int = 0
     handed_over: int = 0
+    """Answers that the rules decided instead of the judge, for the reasons in ``request.py``."""
     failed: Counter[str] = field(default_factory=Counter)
     """Failures of the judge by cause."""
     open_jobs: int = 0
@@ -107,6 +111,7 @@ async def _judge(batch: Batch, watcher: Watcher, log: LogWriter) -> Judged:
     def keep(job: Job, record: Record) -> None:
         log.append(record)
         judged.count(record)
+        # The second pass needs the labels of the first.
         if record.kind == "verdict" and record.label is not None:
             jobs.labels[key_of(job)] = record.label
 
@@ -171,6 +176,7 @@ class Pass:
 
     def _count(self, record: Record) -> None:
         if record.kind != "judging_failed":
+            # A record that the rules decided says nothing of the server: the row goes on.
             self._in_a_row = self._in_a_row if record.handed_over else 0
             return
         self._in_a_row += 1

@@ -22,7 +22,7 @@ class Prices:
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of one judging; None is no limit. ``max_usd`` needs prices."""
+    """Limits of one judging; None is no limit. ``max_usd`` limits nothing without prices."""
 
     max_usd: float | None = None
     max_tokens: int | None = None
@@ -43,6 +43,7 @@ class Ledger:
         self._budget = budget
         self.prompt_tokens = 0
         self.completion_tokens = 0
+        # Reserved for calls in flight.
         self._held_prompt = 0
         self._held_completion = 0
         self._calls_in_flight = 0

@@ -1,4 +1,7 @@
-"""Identifies a judge with a model: the settings that decide its verdicts, and their hash."""
+"""Identifies a judge with a model: the settings that decide its verdicts, and their hash.
+
+The hash is in every verdict. A log refuses verdicts of two different judges under one name (``jobs.py``).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ class ModelJudge:
 
     @property
     def version(self) -> str:
-        """SHA-256 over everything of ours that decides: settings, prompts, tables.
+        """SHA-256 over all that decides except the model itself: settings, prompts, tables.
 
         If the judge hands an answer over to the rules, the verdict names the version of the rules that decided.
         """

@@ -1,4 +1,11 @@
-"""Asks a judge with a model one question until a usable reply comes or the tries are used up, and counts the cost."""
+"""Asks a judge with a model one question until a usable reply comes or the tries are used up, and counts the cost.
+
+The answer under test may speak to its judge: it may pretend to end, give instructions, or hold a ready reply. Each call
+therefore has two random texts that no answer can know. The *fence* is a line before and after the answer, so that the
+prompt can say where the answer ends. The *check* is a mark that the judge has to repeat: ``replies.py`` uses no reply
+without it, so that a reply copied from the answer does not count. Which questions are asked, and when the rules decide
+instead, is in ``request.py``.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +25,19 @@ from memarena.judging.llm.replies import QuoteError, Reply, ReplyError, read_rep
 from memarena.log.records import JudgeTask, JudgeUsage
 
 PROVOCABLE = frozenset({"malformed", "refused", "timeout"})
-"""Failures that an answer can cause."""
+"""Failures that an answer can cause: its text may derail the model or be refused by the server's filter."""
 _KEPT_REPLY = 1000
 """Characters of an unusable reply that the log keeps."""
 BYTES_PER_TOKEN = 3
-"""Estimates the tokens of a text that a server has not counted, on the high side."""
+"""Bytes for each token of a text that the server has not counted: few, so that the estimate is rather too high."""
 _MAYBE_BILLED = frozenset({"timeout", "refused", "malformed"})
 """Failures of calls that a server may have billed anyway: they are charged their worst case, unless the server replied
-in full with an error and nothing else."""
+in full with an error and nothing else. The members are those of ``PROVOCABLE`` for another reason: cost, not cause."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How often a judge is asked before it counts as failed, and how long each try and wait may take. Seconds."""
+    """How often a judge is asked before it counts as failed, and how many seconds each try and wait may take."""
 
     tries: int = 5
     timeout_s: float = 60.0
@@ -56,6 +63,7 @@ class Meter:
 
     def usage(self, ledger: Ledger) -> JudgeUsage:
         """Return the usage as a log record. Without stated tokens it has no price."""
+        # A server that was called and stated no tokens: the price is unknown, not 0.
         untold = self.calls > 0 and self.prompt_tokens is None and self.completion_tokens is None
         return JudgeUsage(
             calls=self.calls,
@@ -81,7 +89,7 @@ class TalkFailedError(Exception):
 
 
 class Talk:
-    """Calls of a judging to the judge's server."""
+    """Makes the calls of a judging to the judge's server, within its budget."""
 
     def __init__(self, judge: ModelJudge, server: ChatServer, patience: Patience, ledger: Ledger) -> None:
         self._judge = judge
@@ -108,9 +116,9 @@ class Talk:
             values: for the prompt's names, except answer, fence and check.
             answer: the answer as the judge is to see it.
             meter: counts every call.
-            once: whether the first call decides that shows how the judge reacts to this answer; failures that no answer
-                can cause are retried anyway.
-            sentences: how many the rubric has; 0 for a question without one.
+            once: if True, a failure that the answer may have caused (``PROVOCABLE``) ends the tries, so that one call
+                shows how the judge reacts to this answer. Other failures are tried again as usual.
+            sentences: number of the rubric's sentences; 0 for a question without a rubric.
 
         Raises:
             TalkFailedError: no usable reply within the tries, or the request is refused.
@@ -127,9 +135,9 @@ class Talk:
                 lambda failure: failure.may_pass and not (once and failure.cause in PROVOCABLE),
             ):
                 with attempt:
-                    # A new mark and fence for every call, so that no earlier text can be replayed.
+                    # A new check and fence for every call, so that no earlier text can be replayed.
                     check, fence = secrets.token_hex(4), f"-----{secrets.token_hex(8)}-----"
-                    filled = {"answer": answer, "check": check, "fence": fence, **values}
+                    filled = {**values, "answer": answer, "check": check, "fence": fence}
                     # A single user message, even after a faulty reply: many chat templates refuse two in a row.
                     user_message = fill(prompt.user, filled) + (f"\n{fill(fault, filled)}\n" if fault else "")
                     schema = reply_schema(task, check, sentences)
@@ -138,11 +146,13 @@ class Talk:
                     try:
                         return _read(task, completion, check, answer, sentences)
                     except ReplyError as error:
+                        # fill() reads "{name}" as a field, and the message can quote text of the judge.
                         fault = prompt.again.replace("{fault}", str(error).replace("{", "("))
                         raise CallFailedError("malformed", f"no usable reply: {error}") from error
         except CallFailedError as failure:
             raise TalkFailedError(failure, last_reply) from failure
-        raise AssertionError("tenacity returns or raises")
+        # asking_again() ends with a return above or with the last error.
+        raise AssertionError("asking_again ends with a return or an exception")
 
     def key_refused(self, failure: TalkFailedError) -> Exception:
         """Return the JudgeError with which a refused key ends a judging."""
@@ -176,6 +186,7 @@ class Talk:
 
 
 def _read(task: JudgeTask, completion: ChatReply, check: str, answer: str, sentences: int) -> Reply:
+    """Return the parsed reply. Raises ReplyError if it is cut off or unusable."""
     if completion.finish_reason == "length":
         raise ReplyError("it was cut off at the length limit")
     if completion.finish_reason == "content_filter":

@@ -21,6 +21,7 @@ _FILES: dict[JudgeTask, str] = {
 """Prompt files by task; some kinds of questions have their own."""
 _DECOY = "decoy.v1.toml"
 _NAME = re.compile(r"\{([a-z_]+)\}")
+"""A name in braces, which :func:`fill` replaces: ``{question}``."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class PromptFile:
     """Sent to a judge whose reply could not be used."""
     max_reply_tokens: int
     guidance: Mapping[str, str]
-    """By family; ``other`` for families without their own. Empty if the task needs none."""
+    """What is right, by the question's family; ``other`` is for families without their own. Empty if the task needs
+    none."""
 
 
 def prompt_file(task: JudgeTask) -> PromptFile:
@@ -73,7 +75,7 @@ def _sha256(name: str) -> str:
 
 @dataclass(frozen=True)
 class Decoy:
-    """A question with a key to which no answer to another question can be right."""
+    """A question with a key to which no answer to another question can be right; ``request.py`` says what it is for."""
 
     sha256: str
     question: str

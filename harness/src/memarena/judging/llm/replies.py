@@ -1,4 +1,8 @@
-"""Reads a judge's reply strictly: typed fields, this call's check mark, a quote of words that the answer has."""
+"""Reads a judge's reply strictly: typed fields, this call's check mark, a quote of words that the answer has.
+
+A judge may copy text of the answer, which can hold a ready reply: only an object with the mark of this call counts. The
+quote shows that the answer, and not the key or the conversations, has the words on which a favourable verdict rests.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, Strict
 from memarena.log.records import BehaviourLabel, Bucket, JudgeTask
 
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+"""Thinking in a judge's output, in which it may draft a reply."""
 _REASON_CHARACTERS = 600
 """Characters of a reason that the log keeps."""
 
@@ -37,7 +42,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_refuse_repeated_fields)
 
 
 class Reply(BaseModel):
-    """What all replies have. ``check`` echoes the mark of the call, which no answer can know."""
+    """The fields that all replies have. ``check`` repeats the mark of the call, which no answer can know."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 

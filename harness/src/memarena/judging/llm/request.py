@@ -53,6 +53,7 @@ from memarena.log.records import (
 )
 
 _DECLINES = frozenset({"refuse", "dont_know"})
+"""Behaviour labels of answers that tell nothing."""
 
 Record = Verdict | BucketNamed | JudgingFailed
 
@@ -81,6 +82,7 @@ class Asker:
         return self._record(job, heard, meter)
 
     def _without_asking(self, job: Job, clean: Cleared) -> str:
+        """Return why the rules decide without a call; empty if the judge has to be asked."""
         if not job.answer.strip():
             return "an empty answer needs no judge"
         if not clean.text.strip():
@@ -138,6 +140,7 @@ class Asker:
         values = {**_values(job, prompt), "gold": numbered(sentences)}
         reply = await self._talk.ask(job.task, prompt, values, answer, meter, sentences=len(sentences))
         assert isinstance(reply, RubricReply)
+        # The sentence about the decoy is at ``index``: its word is checked and removed.
         words = [reply.sentences[str(number)] for number in range(1, len(sentences) + 1)]
         if words.pop(index) != "no":
             fault = CallFailedError("malformed", "it says yes to a sentence that no answer fulfils")
@@ -297,6 +300,7 @@ class Asker:
         }
 
     def _bucket(self, job: Job, heard: Heard) -> dict[str, object]:
+        """Return the fields of a bucket; if the rules decide, it follows from their label."""
         if isinstance(heard, BucketReply):
             return {"bucket": heard.bucket, "reason": heard.why}
         label, reason, handed_over = self._label(job, heard)

@@ -1,4 +1,8 @@
-"""Asks a judge with a model about answers that are in no log: those of a file, and synthetic ones."""
+"""Asks a judge with a model about answers that are in no log: those of a file, and synthetic ones.
+
+For ``memarena judge --answers`` and ``--calibrate``. Results are returned and not logged, so each call starts from the
+beginning.
+"""
 
 from __future__ import annotations
 

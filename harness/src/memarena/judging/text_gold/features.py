@@ -64,6 +64,8 @@ def _kind(question: TextReading, gold: TextReading) -> str:
 
 def _shares(question: TextReading, gold: TextReading, answer: TextReading) -> dict[str, float]:
     """Return the shares by name, each 0 to 1."""
+    # The stored model knows the shares by these names. Of the answer's words, "echo" is the share that the question has
+    # and "rare" the share that the gold has; "rest" is near 1 if no word is new to both.
     new = own_tokens(question, gold)
     question_tokens = question.token_set
     best = max(recall(new, s.tokens) for s in answer.sentences)

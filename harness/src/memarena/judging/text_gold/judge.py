@@ -1,8 +1,8 @@
 """Judges an answer against a gold that is text: by its typed values, else by a small model of whether it says the same.
 
-The first of these steps that decides counts: a typed value of the gold (:mod:`typed`), the gold word for word, an
-answer that declines, and the model over what the answer has of the gold (:mod:`features`, ``models/text_gold.npz``; its
-card is ``harness/judge_training/MODEL_CARD.text_gold.md``).
+The first of these steps that decides counts: a typed value of the gold (:mod:`typed`), a list of many other things, the
+gold word for word, an answer that declines, and the model over what the answer has of the gold (:mod:`features`,
+``models/text_gold.npz``; its card is ``harness/judge_training/MODEL_CARD.text_gold.md``).
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ def _count_listed(question: TextReading, gold: TextReading, answer: TextReading)
     gold_tokens = own_tokens(question, gold)
     short = [item for item in answer.items if len(item.words) <= _MAX_ITEM_WORDS]
     others = sum(not recall(gold_tokens, item.tokens) and not item.token_set <= question.token_set for item in short)
+    # An answer is mostly a list if other things are three quarters of its items, apart from the item of the gold.
     return others if 4 * others >= 3 * len(answer.items) - 3 else 0
 
 

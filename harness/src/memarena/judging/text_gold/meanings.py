@@ -13,9 +13,11 @@ from memarena_dataset.values.words import stem, words
 from memarena.judging.tables import data_file
 
 TABLE = "word_relations.v1.txt.gz"
+"""Synonyms, derived forms and broader words; :func:`_relations` has its format."""
 _LEAST_PREFIX = 5
 """Least common letters at the beginning of two forms of one word."""
 SAME, NEAR = 1.0, 0.5
+"""Results of :func:`nearness` for the same and for a near meaning."""
 
 
 @dataclass(frozen=True)

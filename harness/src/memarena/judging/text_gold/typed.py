@@ -102,6 +102,7 @@ def _by_period(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
         if not agreeing:
             return TypedOutcome(False, Code.OTHER_VALUE, text[stated_periods[0].start : stated_periods[0].end])
         low, high = _sentence_span(text, agreeing[0].start)
+        # A period that is over a week longer, such as the year of a day, does not compete with the gold's.
         rivals = [
             p for p in stated_periods if low <= p.start < high and not p.overlaps(period) and p.days <= period.days + 7
         ]
@@ -141,6 +142,7 @@ def _by_value(gold: TextReading, answer: TextReading) -> TypedOutcome | None:
             code = Code.OTHER_VALUE if others else Code.MISSING_VALUE
             return TypedOutcome(not others and _has_words(gold, answer), code, other_text)
         low = _sentence_span(text, same[0].start)[0]
+        # "3 or 4" commits to neither, also if the gold's value is the second of them.
         earlier = next((m for m in others if low <= m.start < same[0].start), None)
         if earlier and _HEDGES.search(text[earlier.start : same[0].start]):
             return TypedOutcome(False, Code.NOT_COMMITTED, text[earlier.start : same[0].end])

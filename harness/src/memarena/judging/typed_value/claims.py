@@ -24,8 +24,9 @@ from memarena.judging.typed_value.versions import OPPOSITE, version_of
 _PARTS = frozenset((",", ";", ".", ")", "\n", "—", "/", "and", "or", "while", "whereas", "but", "vs", "versus"))
 """Words and signs that separate a person after a value from the next value."""
 _OTHERS = frozenset(("he", "she"))
+"""Words that are another person at the beginning of a segment if the question is about the asker."""
 _HIS = frozenset(("his", "her", "hers", "their", "theirs"))
-"""Words for the value of a person who was named before."""
+"""Possessives, which may refer to a person who is named before."""
 _HAVING = frozenset(
     ("has", "had", "have", "keeps", "holds", "puts", "planned", "plans", "set", "takes", "does", "goes")
 )
@@ -55,6 +56,7 @@ class Claim:
 
     mask: Mask
     which: int
+    """Index of the value among the gold's values with this mask."""
     at: int
     """Index of its token."""
     holder: Holder | None
@@ -62,9 +64,9 @@ class Claim:
     denied: bool
     matter: Matter | None = None
     teller: Holder | None = None
-    """Whose word it is, if the answer says so."""
+    """The person by whose word the value holds, if the answer names one: ``you said that …``."""
     source: str = ""
-    """The person named as its source: a first name in lower case."""
+    """The person who is named as the value's source, for a conflict: a first name in lower case; else empty."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ class Statement:
 
 def read_statement(question: OpenQuestion, read: ReadText) -> Statement:
     """Return the tokens and claims that the answer upholds in the end."""
+    # From the inside out: pronouns, repetitions, the final answer, asides. A question that asks for no version has its
+    # words masked, so that "old" of "the old school" makes no former version.
     tokens = _without_asides(_final(question, _without_repetitions([*_resolve_possessives(masked(question, read))])))
     versions = tokens if question.version else [_mask_question_word(question, token) for token in tokens]
     claims = tuple(_claim(question, tokens, versions, n, read.text) for n, t in enumerate(tokens) if t.mask in VALUES)

@@ -1,7 +1,8 @@
 """Decides whether the wording around a value commits to it, by a linear model over masked words.
 
-``It might be VALUE or RIVAL`` names the value and does not answer. Values and people are masked, and a word outside the
-model's word list counts as one of the question's, of the evidence's, or as unknown: the model sees only wordings.
+``It might be VALUE or RIVAL`` names the value and does not answer. It is the last step of ``compare.py``. Values and
+people are masked, and a word outside the model's word list counts as one of the question's, of the evidence's, or as
+unknown: the model sees only wordings.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from memarena.judging.typed_value.question import OpenQuestion
 
 MODEL = "commitment"
 WORDS = "wording_words.v1.txt"
+"""The model's word list; other words become ``q``, ``e``, ``x`` or ``#`` (:func:`_word_class`)."""
 _AROUND = 7
 """Words before and after a value that count as near it."""
 _APART = "APART"
-"""A value that is told as another person's, as the other version, or as wrong."""
+"""The word for a value that the answer states as another person's, as the other version, or as wrong."""
 _CONTRACTED = {"n't": "not", "'s": "is", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'m": "am"}
 _HAVE_BASES = frozenset(("it", "that", "he", "she", "there", "here", "what", "who", "where", "when", "how"))
 """Words after which ``'s`` is ``is`` and not a possessive."""
@@ -101,6 +103,7 @@ def _spell_contraction(word: str) -> tuple[str, ...]:
     for ending, full in _CONTRACTED.items():
         base = word.removesuffix(ending)
         if base != word and base and (ending != "'s" or base in _HAVE_BASES):
+            # "can't" is "ca" and "n't".
             return ({"ca": "can", "wo": "will", "sha": "shall"}.get(base, base), full)
     return (word.removesuffix("'s"),)
 

@@ -31,12 +31,12 @@ _EDIT = re.compile(
     r"(?:it should (?:say|read|be)|put(?: in)?|write|insert|use) (?:[^. ]+ ){0,2}?(?P<in>PREMISE|VALUE)"
     r")(?!\S)"
 )
-"""An instruction to replace one value by another."""
+"""An instruction to replace one value by another, as some answers correct a premise: ``change PREMISE to VALUE``."""
 _AFFIRMED = re.compile(
     r"(?:yes|right|correct|(?:(?:it|that|this)(?: is|'s)|nothing(?: is| needs?)?) (?!not|n't|wrong|a )[^.;]{0,30}?"
     r"(?:accurate|correct|right|true|fine|amending|changing|correcting|wrong))(?!\S)(?:(?!VALUE)[^.;])*? PREMISE(?!\S)"
 )
-"""An answer that begins by saying that the premise holds."""
+"""An answer that begins by saying that the premise holds: ``yes, it was PREMISE``."""
 _IN_LISTS = frozenset((",", ";", ".", ")", "/", "\n", "-", "–", "*", "•", "&", "and", "or", "the", "a", "an"))
 """Words and signs between the values of a list; numbers of lines count too."""
 _MAX_LISTED = 4
@@ -120,7 +120,7 @@ def wording_of(question: OpenQuestion, statement: Statement) -> Wording:
 
 
 def _fault(question: OpenQuestion, statement: Statement, claim: Claim) -> Code | None:
-    """Return why a claim of the gold's value is not the answer; None if it is."""
+    """Return why a claim of the gold's value is not the answer; None if it is. The first reason that holds counts."""
     if _is_anothers(question, statement, claim):
         return Code.OTHER_PERSON
     if claim.denied:

@@ -1,7 +1,8 @@
 """Splits an answer into tokens in which values and people are masks, so that only its wording is left.
 
-``You pay 335 euros, while Xavier pays 785`` becomes ``ASKED pay VALUE , while OTHER pays RIVAL``. Claims are read from
-these tokens, and the commitment model scores them.
+``You pay 335 euros, while Xavier pays 785`` becomes ``you pay VALUE , while OTHER pays RIVAL``, with ``you`` marked as
+the person whom the question asks about. Claims (``claims.py``) are read from these tokens, and the commitment model
+(``commitment.py``) scores them: both see the wording, whatever the values of a data set are.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ class Mask(StrEnum):
 
 @dataclass(frozen=True)
 class Token:
-    """A word or sign in lower case, or a mask. ``which`` numbers the gold's value that a mask hides."""
+    """A word or sign in lower case, or a mask. ``which`` is the index of the gold's value that a mask hides.
+
+    ``word`` is the mask's name if there is a mask, but a pronoun stays itself: ``you`` with the mask ``ASKED``.
+    """
 
     word: str
     start: int
@@ -54,15 +58,16 @@ _PIECE = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[^\w\s]|\n", re.UNICODE)
 _YOU = frozenset(
     ("you", "your", "yours", "you're", "you've", "you'd", "you'll", "yourself", "i", "my", "me", "mine", "i've")
 )
-"""Words for the asker in answers to a question about the asker."""
+"""Words for the asker in answers to a question about the asker: ``you``, or ``I`` as in the question."""
 _THEY_WORDS = "he she his her hers they their theirs him he's she's they're himself herself"
 _THEY = frozenset(_THEY_WORDS.split())
 """Words for the person asked about in answers to a question about another person."""
 _WHOLE_DATE = 3
-"""Fineness of a date with its day: it does not compete with ``late May``."""
+"""Fineness of a date that has a day, such as ``3 May``: it does not compete with ``late May``."""
 _TITLE = re.compile(r"[A-Z]\S*(?: .*)? [A-Z]\S*|[A-Z]\S*")
 """A thing that is written with capitals at either end, such as a programme."""
 _YOURS = frozenset(("yours", "mine"))
+"""Words for the asker's own value, who is another person in answers to a question about someone else."""
 _HOLIDAYS = frozenset(
     ("christmas", "christmas day", "christmas eve", "new year", "new year's day", "easter", "boxing day")
 )
@@ -88,7 +93,7 @@ _SPEECH_NEAR = re.compile(
 
 
 def masked(question: OpenQuestion, read: ReadText) -> list[Token]:
-    """Return the tokens of an answer. Longer masks replace shorter ones inside them."""
+    """Return the tokens of an answer. The gold's values come before all other masks, and longer ones before shorter."""
     spans: list[tuple[Span, Mask, int]] = []
     for mask, values in (
         (Mask.VALUE, question.required),
@@ -118,7 +123,11 @@ def _overlaps(span: Span, others: Iterable[Span]) -> bool:
 
 
 def _others(question: OpenQuestion, read: ReadText) -> Iterable[tuple[Span, Mask]]:
-    """Yield rivals of the gold's type, people, and values of other kinds, such as the day of a conversation."""
+    """Yield rivals of the gold's type, people, and values of other kinds, such as the day of a conversation.
+
+    The order counts: of two spans that begin at the same position, :func:`_tokens` uses the first.
+    """
+    # The type of the gold's first value decides which kinds of mentions compete with it.
     first = question.required[0] if question.required else None
     if first is None:
         return
@@ -128,22 +137,28 @@ def _others(question: OpenQuestion, read: ReadText) -> Iterable[tuple[Span, Mask
         span = _without_possessive(read.text, mention.start, mention.end)
         if isinstance(mention, ProperMention):
             if mention.name[0] in question.people or mention.name[-1] in question.people:
+                # A known person: "while Xavier pays"; to "Who mentioned it?" another person is another answer.
                 is_subject = mention.name[0] in question.subjects or mention.name[-1] in question.subjects
                 person = Mask.ASKED if is_subject else Mask.OTHER
                 rival = isinstance(first, NameValue) and question.about_talk and not is_subject
                 yield span, Mask.RIVAL if rival else person
             elif by_name and not _in_question(question, read.text[span.start : span.end]):
+                # Another name for a gold that is a name: "your dentist is Jonas Weber".
                 yield span, Mask.RIVAL
             elif not by_name and _is_stranger(question, read.text, span):
+                # "so Bruno pays", or another title for a gold that is a title: "you read Silver Moon".
                 yield span, Mask.RIVAL if titled and _may_be_title(read.text, span) else Mask.OTHER
     kinds = {kind for value in question.required for kind in kinds_of(value)}
     if isinstance(first, TermValue) and any(m.kind == "date" for m in read_text(first.text).mentions):
+        # "early June" for "late May". These come before the details below, to which dates belong here too.
         parts = [m for m in read.mentions if isinstance(m, DateMention) and m.fineness < _WHOLE_DATE]
         yield from ((Span(m.start, m.end), Mask.RIVAL) for m in parts)
+    # The date of "on 3 May you paid 335 euros", where an amount is asked for.
     yield from ((Span(m.start, m.end), Mask.DETAIL) for m in read.mentions if m.kind not in (*kinds, "proper"))
     if isinstance(first, NameValue | PlaceValue | TermValue):
         return
     for value in {*question.required}:
+        # "785 euros" for "335 euros"; not "in your chat on 9 March", nor a value that the question itself has.
         for mention in rivals(value, read, question.unit):
             span = Span(mention.start, mention.end)
             of_talk = isinstance(value, DateValue) and _is_day_of_talk(read.text, span)
@@ -171,6 +186,8 @@ def _in_question(question: OpenQuestion, text: str) -> bool:
 def _is_stranger(question: OpenQuestion, text: str, span: Span) -> bool:
     """Whether a capitalised word that is not a name in the evidence may name another person."""
     word = text[span.start : span.end].removesuffix("'s").lower()
+    # Bruno opens a sentence (where any word has a capital), owns ("Bruno's rent"), acts ("Bruno pays"); Oslo is placed
+    # ("in Oslo"); a word of the question, Easter and Spanish are explained.
     opens = re.search(r"(?:^|[.!?:;\n*\"(]\s*)$", text[: span.start]) is not None
     owns = text[span.end :].startswith("'s")
     acts = _VERB_AFTER.match(text[span.end :]) is not None
@@ -189,6 +206,7 @@ def _may_be_title(text: str, span: Span) -> bool:
 def _is_day_of_talk(text: str, span: Span) -> bool:
     """Whether a date is stated as the day of a conversation and not as the answer."""
     before, after = text[max(0, span.start - 60) : span.start], text[span.end : span.end + 40]
+    # In brackets behind a word: "your message (9 March)".
     if re.search(r"[\w)]\s*\(\s*(?:\w+,? )?$", before) or re.match(r"\s*\)", after):
         return True
     return bool(_SAYING_DAY.search(before)) and bool(

@@ -1,4 +1,8 @@
-"""Judges orders: which event is each stretch of an answer about, and in which order does the answer put them?"""
+"""Judges orders: which event is each stretch of an answer about, and in which order does the answer put them?
+
+A *stretch* is the text between two signs or words such as ``then`` or ``after``. It is about the event of the gold with
+which it shares most words, since an answer need not name an event as the gold does.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +21,15 @@ _STRETCH = re.compile(
     r"|(?P<turned>\bafter\b|\bfollowing\b|\bpreceded by\b)",
     re.IGNORECASE,
 )
-"""Signs and words between stretches that each tell an event; ``after`` puts the later event first."""
+"""Signs and words between stretches; those of ``turned``, such as ``after``, put the later event first."""
 _BACKWARDS = re.compile(r"\bbefore (?:that|this|it|them|which)\b|\bpreceded by\b", re.IGNORECASE)
-"""Words that tell an event before the one just told; several of them reverse the whole order."""
+"""Words after which comes an earlier event; an answer with several of them goes backwards."""
 _SAYS_BACKWARDS = re.compile(
     r"\b(?:reverse order|last to first|latest to earliest|latest first|newest first|backwards)\b", re.I
 )
 """Words that state that the order is reversed."""
 _ASKS_FIRST = re.compile(r"\b(?:first|earlier|before|earliest)\b", re.IGNORECASE)
+"""Words of a question that only asks which of two events was first."""
 _LEAST_PREFIX = 4
 """Least common letters at the beginning of two forms of one word."""
 _HEAD = 2
@@ -109,6 +114,7 @@ def _events_of_stretch(events: Sequence[_Event], stretch: str) -> list[int]:
 
 
 def _score(event: _Event, stretch_words: Sequence[str], people: set[str]) -> float:
+    # One shared word and a person who takes part are enough (``_ENOUGH``), a person alone is not.
     shared = sum(
         _HEAD if n == len(event.words) - 1 else 1
         for n, w in enumerate(event.words)

@@ -1,7 +1,10 @@
 """Converts an answer to plain text: without JSON, Markdown, bullets and the echo of the question.
 
 Small models wrap their answers. In the result an answer is sentences, and a line of a list or a field of an object
-("Goran: the Salt House") is a separate sentence.
+("Goran: the Salt House") is a separate sentence. The rules for open answers read nothing else.
+
+:func:`with_antecedents` and :func:`without_speaker` are further steps, which ``kinds/open_answer.py`` applies to the
+result before it reads typed values.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 _FENCE = re.compile(r"```[a-z]*\n?|```", re.IGNORECASE)
-"""The fence of a block of code: the first line of "```json"."""
+"""A line of three backticks around a block of code, with the language after them."""
 _MARKS = re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)|^\s*#+\s*|^\s*>\s*", re.MULTILINE)
 """Emphasis, headings and quotations of Markdown: ``**``, ``# ``, ``> ``."""
 _RULE = re.compile(r"^[\s|:+-]{3,}$", re.MULTILINE)
@@ -21,8 +24,9 @@ _BULLET = re.compile(r"^\s*(?:[-*•‣▪–+]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+(?=
 """The beginning of a line of a list: ``- ``, ``2. ``, ``(b) ``."""
 _INLINE_NUMBER = re.compile(r"(?:(?<=\s)|^)\(?\d{1,2}\)\s+")
 """A number of a list within a line: the ``2) `` of ``1) soup 2) bread``."""
-_ANSWER_KEYS = ("answer", "final_answer", "final answer", "response", "result", "value", "correct", "correction")
-"""Names of a JSON field that has the answer; only the first six are looked for."""
+_ANSWER_KEYS = ("answer", "final_answer", "final answer", "response", "result", "value")
+"""Names of a JSON field that has the answer, the most likely first; if an object has such a field, its other fields are
+dropped. ``correct`` is none of them: such an object is read with all its fields."""
 _ASIDE_KEYS = ("reason", "reasoning", "explanation", "note", "evidence", "confidence", "source_turn", "thought")
 """Names of JSON fields that are not part of the answer."""
 _LABEL = re.compile(
@@ -44,15 +48,18 @@ _ABOUT_ITSELF = re.compile(
 )
 """A label with a figure for the answer's certainty or its source: ``confidence: 0.8``, ``source: turn 3``."""
 _ORDINAL = re.compile(r"\bthe (former|latter)\b(?! (?:one )?(?:version|value|answer|time|date)s?\b)", re.IGNORECASE)
+"""``the former`` and ``the latter`` as a reference to a thing, not ``the former value``."""
 _NOUN = (
     r"(?!(?i:and|or|are|is|were|was|have|has|had|both|between|by|among|them|two|come|came|turn|go|get|mentioned)\b)"
     r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.|[\w'’:-]+)"
 )
+"""A word that can be part of a thing's name: no word of grammar and no verb that is usual between two things."""
 _PAIR = re.compile(rf"(?<![\w'’])((?:{_NOUN}\s+){{1,7}})and ((?:{_NOUN}(?:\s|(?=\W)|$)){{1,7}})")
 """Two things that ``and`` joins, up to a verb or a sign."""
 _MIN_ECHO_WORDS = 4
 """Least words of a question whose repetition is removed."""
 _BRACKET = re.compile(r"[\[\]{}]")
+"""A bracket of JSON, by which the depth of nesting is counted."""
 _MAX_DEPTH = 24
 """Deepest nesting of JSON that is read, deeper than any answer: parsing takes a nested call for each level."""
 
@@ -64,6 +71,7 @@ def plain_text(answer: str, question: str) -> str:
         answer: as the reader gave it.
         question: if the answer repeats all its words in a row, they are removed.
     """
+    # The fence first, since JSON is recognised by its first and last bracket; the echo while all words are as written.
     text = _FENCE.sub("", answer).strip()
     text = from_json(text)
     return _without_marks(_without_echo(text, question))
@@ -71,8 +79,11 @@ def plain_text(answer: str, question: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _without_marks(text: str) -> str:
-    # Cached: cells, readers and baselines often give the same answer.
     """Return the text without Markdown, tags, bullets, labels and remarks on its own certainty."""
+    # Cached: cells, readers and baselines often give the same answer.
+    # The order counts. Bars at the ends of a table's line go before those between its cells, which become colons.
+    # Emphasis and tags go before remarks, bullets and labels, which are recognised at the beginning of a line:
+    # "**Confidence:** 0.8", "**1.** soup". The label is last, since a bullet may be before it: "- Answer: Rome".
     text = _RULE.sub("", text)
     text = re.sub(r"^\s*\||\|\s*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\s*\|\s*", ": ", text)
@@ -119,7 +130,7 @@ def _lines(content: object) -> Iterator[str]:
     """Yield the lines of a JSON value; of an object with an answer field only that field."""
     if isinstance(content, dict):
         lowered = {str(key).lower(): value for key, value in content.items()}
-        answer = next((key for key in _ANSWER_KEYS[:6] if key in lowered), None)
+        answer = next((key for key in _ANSWER_KEYS if key in lowered), None)
         if answer is not None:
             yield from _lines(lowered[answer])
             return
@@ -131,6 +142,7 @@ def _lines(content: object) -> Iterator[str]:
     elif isinstance(content, list):
         for member in content:
             if isinstance(member, dict) and len(member) == 2:
+                # {"person": "Goran", "place": "the Salt House"} is "Goran: the Salt House".
                 yield ": ".join(" ".join(_lines(value)) for value in member.values())
             else:
                 yield from _lines(member)

@@ -1,6 +1,7 @@
 """Reads from a question and its evidence what decides which of several claims answers it: whose value, which version.
 
-The result depends on question and evidence alone and is cached between answers.
+An answer may state the right value as another person's or as a former one: then it answers only a question for that
+person or version. The result depends on question and evidence alone and is cached between answers.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ _FORMER = re.compile(
     r"|used to|in the beginning|old (?:answer|version|value))\b",
     re.IGNORECASE,
 )
-"""The version before a change is asked for: ``originally``, ``before it was changed``."""
+"""Words that ask for the version before a change: ``originally``, ``before it was changed``."""
 _CURRENT = re.compile(
     r"\b(?:latest (?:state|answer|version|information|word|news|i heard)|at present"
     r"|present(?:ly)? (?:answer|version)|as things stand|by now|currently|current (?:answer|version)"
     r"|after the (?:change|revision)|these days|nowadays|as of (?:now|today)|no longer what|up to date)\b|, now\b",
     re.IGNORECASE,
 )
-"""The version after a change is asked for: ``as things stand``, ``the latest answer``."""
+"""Words that ask for the version after a change: ``as things stand``, ``the latest answer``."""
 _COUNTED = re.compile(
     r"\b(?:how many|count(?:ed)?|number of|difference)\b.*?\b(minute|hour|day|week|month|year)s\b",
     re.IGNORECASE | re.DOTALL,
@@ -73,17 +74,17 @@ class OpenQuestion:
 
     @cached_property
     def required(self) -> tuple[ScalarValue, ...]:
-        """Typed values of the gold."""
+        """The gold's typed values, each of which a right answer states."""
         return scalars(self.gold.values)
 
     @cached_property
     def barred(self) -> tuple[ScalarValue, ...]:
-        """The premise of a counterfactual."""
+        """The values of a counterfactual question's wrong premise."""
         return scalars(self.gold.premise_values)
 
     @cached_property
     def changed(self) -> tuple[ScalarValue, ...]:
-        """The other version of a conflict."""
+        """The values of a conflict's other version."""
         return scalars(self.gold.other_values)
 
     @property
@@ -101,6 +102,7 @@ class OpenQuestion:
         """The version that the question asks for; None if it names none."""
         if self.gold.kind != "text":
             return None
+        # Excluded versions first: "not the former answer" asks for the current one.
         bare = _EXCLUDED.sub(" ", self.text)
         if _FORMER.search(bare):
             return Version.FORMER
@@ -178,6 +180,7 @@ class OpenQuestion:
 
     @cached_property
     def _named_in_question(self) -> tuple[str, ...]:
+        """Names in the question that are people: speakers of the evidence and full names, but no part of a value."""
         if isinstance(self.gold, CounterfactualGold | ConflictGold) or self.required:
             values = " ".join(describe(value).lower() for value in (*self.required, *self.barred, *self.changed))
             names = (" ".join(name.name) for name in proper_names(self.text))
@@ -210,8 +213,9 @@ def scalars(values: Sequence[Value]) -> tuple[ScalarValue, ...]:
 
 
 _MAX_CACHED = 4096
-"""Most questions in the cache, which is emptied then."""
+"""Most questions in the cache; a full cache is emptied."""
 _CACHE: dict[tuple[str, str, int, int], OpenQuestion] = {}
+"""Questions as read, by the question's id, text and object, and the number of its evidence sessions."""
 
 
 def open_question(record: Question, evidence: tuple[EvidenceSession, ...]) -> OpenQuestion:

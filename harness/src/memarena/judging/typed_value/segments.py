@@ -13,6 +13,7 @@ TABLE = "claims.v1.toml"
 VALUES = (Mask.VALUE, Mask.CHANGED, Mask.PREMISE, Mask.RIVAL)
 """Masks that are values."""
 _SENTENCE = frozenset((".", "!", "?", "\n"))
+"""Tokens that end a sentence."""
 _CONCLUDES = frozenset(("so", "hence", "therefore", "thus"))
 """Words that begin a new segment after a comma."""
 _ASIDES = frozenset(("though", "however"))
@@ -90,6 +91,7 @@ def _cuts_segment(tokens: Sequence[Token], n: int) -> bool:
         return False
     if word == "," and ahead and ahead[0].word in _CONCLUDES:
         return True
+    # A comma or "and" cuts only after a value (up to twelve tokens back), before the next person or value.
     has_before = any(t.mask in VALUES for t in tokens[max(0, n - 12) : n])
     has_person = any(t.mask in (Mask.OTHER, Mask.ASKED) for t in ahead[:2])
     return has_before and (has_person or any(t.mask in VALUES for t in ahead) or word == ",")

@@ -17,7 +17,7 @@ from memarena.judging.typed_value.question import OpenQuestion, describe
 from memarena.judging.typed_value.segments import phrases
 
 _PIECE = re.compile(r",|;|\band\b|&|\n|[.!?](?:\s|$)|:")
-"""The boundary between pieces of a list."""
+"""The end of a piece of a list: a comma, ``and``, the end of a line or a sentence."""
 _MAX_MEMBER_WORDS = 4
 """Most words of a piece that may be another member."""
 
@@ -29,12 +29,14 @@ def rule_set(value: SetValue, question: OpenQuestion, read: ReadText) -> Judgmen
     own_spans = [span for member_spans in spans.values() for span in member_spans]
     by_name = all(m.type in ("name", "place") for m in value.members)
     extra = _extra_names(read, question, own_spans) if by_name else _extra_things(read, question, own_spans)
+    # F1 of precision hits / (hits + extra) and recall hits / members.
     hits = len(value.members) - len(missing)
     f1 = 2 * hits / (hits + len(extra) + len(value.members)) if hits else 0.0
     if missing:
         return wrong("value", Code.MISSING_MEMBER, f1, value=", ".join(missing))
     if extra:
         return wrong("value", Code.EXTRA_MEMBER, f1, words=", ".join(extra))
+    # "Nora or Emre" names every member and commits to none.
     ordered = sorted(own_spans)
     if any(re.fullmatch(r"\W*or\W*", read.text[a.end : b.start]) for a, b in itertools.pairwise(ordered)):
         return wrong("value", Code.NOT_COMMITTED, value=describe(value))

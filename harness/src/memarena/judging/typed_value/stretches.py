@@ -1,8 +1,8 @@
 """Decides which stretch of an answer is about what the question asks.
 
-A stretch is a range of tokens between two boundaries of the answer (segments.py). What tells it are words of the
-question, people who are named, and things that neither question nor evidence has. Asked about the shoulder, ``You see
-VALUE for your back, whereas the shoulder is a case for RIVAL`` names the value, and answers with another one.
+A stretch is a range of tokens between two boundaries of the answer (``segments.py``). Its matter shows by words of the
+question, by people who are named, and by things that neither question nor evidence has. Asked about the shoulder, ``You
+see VALUE for your back, whereas the shoulder is a case for RIVAL`` names the value, and answers with another one.
 """
 
 from __future__ import annotations
@@ -100,6 +100,7 @@ def _has_unknown_noun_elsewhere(question: OpenQuestion, statement: Statement, cl
 def _has_unknown_noun(question: OpenQuestion, statement: Statement, stretch: tuple[int, int]) -> bool:
     """Whether an article or copula precedes a word that neither question nor evidence has: ``the tin globe``."""
     low, high = stretch
+    # No table lists the things that an answer may invent, so a word counts as one if nothing else has it.
     known_stems = question.question_words | question.evidence_words
     for n in range(low, high - 1):
         lead = statement.tokens[n].word

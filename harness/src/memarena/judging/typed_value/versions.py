@@ -14,12 +14,13 @@ from memarena.judging.typed_value.question import Version
 from memarena.judging.typed_value.segments import VALUES, phrases, sentence_of, words_of
 
 _SMALL = frozenset(["the", "a", "an", "it", "is", "was", "it's", "at", "in", "on", "be", "been", "as"])
-"""Words that may stand between what joins two values and the second of them."""
+"""Words that may be between what joins two values and the second of them: ``OLD , moved to the NEW``."""
 OPPOSITE = {Version.FORMER: Version.CURRENT, Version.CURRENT: Version.FORMER}
 
 
 def version_of(tokens: Sequence[Token], low: int, at: int, high: int) -> Version | None:
     """Return the version of the value at index ``at`` of the segment ``low`` to ``high``; None if no word tells."""
+    # The first of these that decides counts; the sentence's beginning is read last, if no other value is in it.
     start, end = sentence_of(tokens, at)
     decided = _by_order(tokens, start, at, end)
     if decided is not None:
@@ -46,6 +47,7 @@ def _by_order(tokens: Sequence[Token], start: int, at: int, end: int) -> Version
 
 def _version_by_words_between(tokens: Sequence[Token], start: int, first: int, other: int) -> Version | None:
     """Return the version of the second of two values by the words between them; None if they do not tell."""
+    # The small words right before the second value are left out: "moved to the NEW" is read as "moved to".
     last = other
     while last > first + 1 and tokens[last - 1].word in _SMALL:
         last -= 1
