@@ -1,4 +1,4 @@
-"""Defines the interface through which a run shows its progress."""
+"""Defines the interface through which a run shows its progress, so that this package prints nothing itself."""
 
 from __future__ import annotations
 

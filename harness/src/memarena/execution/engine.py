@@ -66,7 +66,7 @@ from memarena.log.store import LogWriter, read_records
 
 
 class _Sink:
-    """Takes the gateway's records. The gateway starts before the log exists, so the log is joined later."""
+    """Passes the gateway's records to the log; until the log exists, it stores them."""
 
     def __init__(self) -> None:
         self._log: LogWriter | None = None
@@ -74,7 +74,7 @@ class _Sink:
         self._mutex = threading.Lock()
 
     def __call__(self, call: GatewayCall) -> None:
-        """Record a call. A call before the log exists (of another process, and refused) is recorded when it does."""
+        """Record a call, or store it until ``join``: before the log exists, another process may call and be refused."""
         with self._mutex:
             if self._log is None:
                 self._early.append(call)
@@ -89,7 +89,7 @@ class _Sink:
 
 
 def _hidden(config: RunConfig, out: Path) -> list[Path]:
-    """Return folders with gold or with answers, which are to be hidden from backends."""
+    """Return the folders with gold or with answers, which are hidden from backends."""
     return [config.dataset, out, *([config.cache] if config.cache else [])]
 
 
@@ -284,6 +284,7 @@ class _Run:
         return any(not self._is_done(progress.cells[cell.cell_id]) for cell in self._work.plan.manifest.cells)
 
     def _is_done(self, state: CellProgress) -> bool:
+        """Whether a cell needs no more work: all questions have an outcome, and all days, measured too, came in."""
         all_have_outcome = len(state.finished) == len(self._work.plan.questions)
         return all_have_outcome and all(ego.horizon_reached or ego.gone for ego in state.egos.values())
 
@@ -349,7 +350,7 @@ class _Run:
                 session.close()
                 setup.models.reader_client.close()
                 self._end_cell(cell, phases)
-        # If no cell asked a question, the input is at fault.
+        # If no cell asked a question, in this process or an earlier one, the input is at fault.
         if errors and not asked_any and not any(cell.attempts for cell in progress.cells.values()):
             raise errors[0]
         if deferred_note is not None:

@@ -1,4 +1,8 @@
-"""Meters a run: starts a sampler, logs the phases as they happen, and their energy at the end."""
+"""Meters a run: starts a sampler, logs the phases as they happen, and their energy at the end.
+
+The sampler is a process that reads meters ten times a second; it writes a file, not the log. Energy is computed when
+it has stopped, or by the next segment of the run if this process dies before.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,7 @@ from memarena.meters.sampling import Sampling
 from memarena.processes import ProcessError
 
 FOLDER = "meters"
+"""Folder of samples within the run's folder."""
 NOT_METERED = "no meter was asked for"
 
 CellPhase = Literal["ingest", "answer"]
@@ -67,11 +72,11 @@ class CellPhases:
 
 
 class RunMetering:
-    """The meters of one segment of a run: ``begin`` early, ``log_start`` once there is a log, ``finish`` at the end.
+    """The meters of one segment of a run, the stretch that one process executes.
 
-    A segment is the stretch of a run that one process executes. ``system_channel`` is the rail that feeds the whole
-    machine; None: a meter's ``sys_power``. ``idle_s``: seconds of rest before the first cell and after the last;
-    ``not_because``: why nothing is metered in spite of ``meters``, "" if it is.
+    Call ``begin`` early, ``log_start`` once there is a log, ``finish`` at the end. ``system_channel`` is the rail that
+    feeds the whole machine (None: a meter's ``sys_power``), ``idle_s`` the seconds of rest before the first cell and
+    after the last, and ``not_because`` the reason why nothing is metered in spite of ``meters``, or "".
     """
 
     def __init__(
@@ -131,7 +136,7 @@ class RunMetering:
         )
 
     def begin_cell(self, shared: str) -> CellPhases:
-        """Begin a cell. ``shared``: a server of it that may be on this machine and was not started by the run."""
+        """Begin a cell. ``shared`` names its servers that may be on this machine without being started by the run."""
         roots = [text for kind, _, text in (spec.partition(":") for spec in self._meters) if kind == "procfs"]
         no_meter = self._reason if self._meters == NONE else "the meter procfs was not asked for"
         return CellPhases(CpuLoadSpan(Path(roots[0] or "/proc") / "stat" if roots else no_meter, shared))

@@ -1,4 +1,7 @@
-"""Lists servers that a cell uses and that may run on this machine without being processes of the run."""
+"""Lists servers that a cell uses and that may run on this machine without being processes of the run.
+
+The load of other programs is what remains without the run's processes. With such a server it cannot be known.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic_core import ErrorDetails
 
+# By pydantic's type of error; {ge} and the like are in the error's context.
 _REASONS = {
     "greater_than_equal": "expected {ge} or more",
     "greater_than": "expected more than {gt}",
@@ -30,6 +31,7 @@ def reason_of(first: ErrorDetails) -> str:
     words = _REASONS.get(first["type"])
     if words is None:
         return first["msg"].removeprefix("Value error, ")
+    # pydantic writes choices as "'a', 'b' or 'c'": messages of this project have a, b, c.
     context = {key: f"{value:g}" if isinstance(value, float) else value for key, value in first.get("ctx", {}).items()}
     return (
         words.format(**context).replace("'", "").replace(" or ", ", ")

@@ -1,4 +1,8 @@
-"""Computes the composed table: T_total = T_LLM(reader, prompt, answer) + T_search(backend), measured or predicted."""
+"""Computes the composed table: T_total = T_LLM(reader, prompt, answer) + T_search(backend), measured or predicted.
+
+A study need not run each backend with each reader: where it did not, the model call is predicted from the reader's fit
+and the prompts that the backend gives another reader.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from memarena.latency.results import Fit, Sample, TotalCell
 from memarena.scoring.timing import LEAST_N
 
 LEAST = LEAST_N[50]
+"""Least number of values for a median: 11."""
 
 
 def median_of(values: Sequence[float | None]) -> float | None:
@@ -76,6 +81,7 @@ def _predicted_cell(
             by_backend.setdefault(sample.reader, []).append(sample)
     if not by_backend:
         return nothing.model_copy(update={"why": f"{backend} was never asked"})
+    # The reader with most questions on this backend: its prompts replace those that this reader would get.
     donor = max(by_backend, key=lambda name: (len(by_backend[name]), name))
     prompts = by_backend[donor]
     total, first = _by_fit(fit, prompts, search_ms)

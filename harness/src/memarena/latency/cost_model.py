@@ -1,4 +1,9 @@
-"""Computes what questions and days cost in joules, seconds and calls, and when ingest breaks even with Oracle."""
+"""Computes what questions and days cost in joules, seconds and calls, and when ingest breaks even with Oracle.
+
+Oracle is a diagnostic backend: it gets the evidence of each question, and calls no model on ingest. A memory that
+spends energy on ingest must save it on its questions. A phase is a cell's days (``ingest``) or its questions
+(``answer``).
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from memarena.latency.results import Coefficients, Fit, HeldOutRange, Model, Sam
 from memarena.scoring.timing import LEAST_N
 
 FOLDS = 5
+"""Number of parts of the questions; each is predicted from a fit to the others."""
 RANGES = 3
 """Number of equal parts of the range of prompt lengths, to show where a fit does not hold."""
 LEAST_SAMPLES = 11
@@ -21,7 +22,9 @@ Array = NDArray[np.float64]
 
 
 def fit_reader(reader: str, samples: Sequence[Sample]) -> Fit | None:
-    """Fit all four models of a reader to samples of phase 1; None with too few samples, or all of one length.
+    """Fit all four models of a reader to samples of phase 1; None with too few samples.
+
+    Too few are fewer than LEAST_SAMPLES, or prompts of fewer than three lengths, which a square cannot be fitted to.
 
     ``llm``: the whole model call on prompt and answer tokens, T = α + β·N_p + γ·N_c; ``ttft``: its first token on
     prompt tokens alone. The square is in N_p: attention makes prefill grow faster than the prompt.
@@ -65,7 +68,7 @@ def _model(samples: Sequence[tuple[Sample, float]], *, answers: bool, square: bo
     spread = float(((times - times.mean()) ** 2).sum())
     errors = _held_out(design, times, [_fold(s.instance_id) for s, _ in samples])
     held_out = errors[~np.isnan(errors)]
-    known = len(held_out) >= LEAST_SAMPLES
+    known = len(held_out) >= LEAST_SAMPLES  # below that, best() takes the linear model
     return Model(
         coefficients=_coefficients(solution, answers=answers, square=square),
         r_squared=1 - float((residuals**2).sum()) / spread if spread > 0 else None,

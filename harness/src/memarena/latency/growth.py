@@ -1,4 +1,8 @@
-"""Measures Search, memory and disk of backends by the length of history, in a run that times searches separately."""
+"""Measures Search, memory and disk of backends by the length of history, in a run that times searches separately.
+
+``memarena latency growth`` makes the run's configuration here, and its report reads the run's log with
+:func:`read_growth`.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +50,10 @@ def growth_config(settings: Mapping[str, object], *, ego: str | None = None) -> 
     """Return the configuration of a run that times Search by length of one ego's history, and asks its questions last.
 
     A single ego, since memory and disk are those of the whole backend: a second ego's would include the first history,
-    too. None is the ego with most questions.
+    too.
 
     Args:
-        settings: fields of a run, ``dataset``, ``backends`` and ``readers`` (a single one) among them.
+        settings: fields of a run, with at least ``dataset``, ``backends`` and ``readers`` (a single reader).
         ego: id of the ego; None: the ego with most questions.
 
     Raises:

@@ -1,4 +1,8 @@
-"""Computes a study from the logs of its runs: fits, the composed table, costs of questions and of days."""
+"""Computes a study from the logs of its runs: fits, the composed table, costs of questions and of days.
+
+``memarena latency report`` prints it, and certification computes it again from the logs of a bundle. Runs of different
+machines, data sets or questions are refused, since their times cannot be compared.
+"""
 
 from __future__ import annotations
 

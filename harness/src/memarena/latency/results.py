@@ -31,7 +31,7 @@ class Sample(Record):
     """At the gateway: from forwarding the request to the end of the reply."""
     search_ms: float | None
     rest_ms: float | None
-    """Time of Answer until its first text, less the TTFT of its model call."""
+    """Time of Answer until its first text, less the TTFT (time to the first token) of its model call."""
     server_prompt_ms: float | None
     """The model server's own time for the prompt; None if it reports none."""
 
@@ -100,9 +100,9 @@ class ServerCheck(Record):
     n: int
     """Timed questions."""
     told: int
-    """Number of these for which the server reports its prompt time."""
+    """Number of questions for which the server reports its prompt time."""
     within: int
-    """Number of those whose TTFT is within 5% + 3 ms of the server's time."""
+    """Number of these whose TTFT is within 5% + 3 ms of the server's time."""
     difference_p50_ms: float | None
     difference_p50: float | None
     """Median of TTFT less the server's time, in ms and as a share of the server's time; None: fewer than 11."""
@@ -180,7 +180,8 @@ class IngestRow(Record):
     gpu_j_per_ego_day: MeterFigure
     gpu_net_j_per_ego_day: MeterFigure
     break_even_queries_j: float | None
-    """Queries after which ingest breaks even with Oracle, in gross joules of the GPU; None: see ``why``."""
+    """Queries after which ingest breaks even with Oracle, in gross joules of the GPU; None: see
+    ``why_no_break_even``."""
     break_even_queries_net_j: float | None
     """The same in net joules, as the paper counts."""
     break_even_queries_s: float | None
@@ -245,7 +246,7 @@ class GrowthPoint(Record):
     search_min_ms: float
     search_max_ms: float
     ingest_s: float
-    """Over all days so far."""
+    """Time of Ingest over all days so far."""
     footprint: FootprintTaken
     beside: tuple[SidecarFootprint, ...] = ()
     """Sidecar servers of the backend, which its own memory and disk do not include."""

@@ -1,4 +1,4 @@
-"""Reads the times of answered questions from the facts of runs."""
+"""Reads the times of answered questions from the facts of runs, as the samples of a study."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from memarena.scoring.run_facts import Attempt, RunFacts
 
 @dataclass(frozen=True)
 class CellSamples:
-    """A timed cell: samples of one segment, the number timed in other segments, the number of failed questions."""
+    """A timed cell. A segment is the part of a run that one process executes: only times within it are comparable."""
 
     cell: Cell
     samples: tuple[Sample, ...]
+    """Samples of the segment with most of them."""
     left_out: int
+    """Number of samples of other segments."""
     failed: int
+    """Number of questions without an answer."""
 
 
 def cell_samples(run: str, facts: RunFacts) -> list[CellSamples]:

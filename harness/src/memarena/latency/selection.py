@@ -19,9 +19,11 @@ from memarena.latency.errors import LatencyError
 from memarena.log.records import Question
 
 PER_FAMILY = 10
+"""Queries of each family, as in the paper."""
 EGOS = 8
+"""Egos whose memory is timed: an ego is the person whose device is simulated, with a history to ingest."""
 FAMILIES = tuple(family for family in Family if family.value.startswith("d"))
-"""The paper's nine families; families that were added since are not part of a study."""
+"""The paper's nine families, whose names begin with d; other families are not part of a study."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def choose_egos(instances: Sequence[Instance], egos: int, per_family: int) -> se
 
 
 def _gain(have: Counter[Family], more: Counter[Family], per_family: int) -> int:
+    # What this ego adds to families that are still below ``per_family``.
     return sum(min(per_family, have[f] + n) - min(per_family, have[f]) for f, n in more.items())
 
 

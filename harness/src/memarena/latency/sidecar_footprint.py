@@ -31,7 +31,7 @@ class Sidecar:
     memory: int | Path | None
     """Its process id, or the folder of its control group; None: its memory is not measured."""
     data_dir: Path | None
-    """None: its disk is not measured."""
+    """Folder of its data; None: its disk is not measured."""
 
     def footprint(self) -> Footprint:
         """Return its present footprint in bytes; a figure that was not requested is unavailable and names its flag."""
@@ -111,16 +111,16 @@ class MeasuringDisplay:
         self._days = 0
 
     def begin(self, total_questions: int, done_questions: int) -> None:
-        """The run is about to ask its first question."""
+        """Pass on that the run begins."""
         self._inner.begin(total_questions, done_questions)
 
     def cell(self, name: str, days: int) -> None:
-        """A cell begins."""
+        """Begin to count the days of a cell."""
         self._cell, self._days = name, 0
         self._inner.cell(name, days)
 
     def advance(self, what: str) -> None:
-        """A question ended or a day was ingested; after certain days the sidecars are measured."""
+        """Pass on a question or a day; after certain days measure the sidecars."""
         if what == "day":
             self._days += 1
             if self._sidecars and self._days in self._measure_after_days:
@@ -128,11 +128,11 @@ class MeasuringDisplay:
         self._inner.advance(what)
 
     def note(self, message: str) -> None:
-        """One line for the user."""
+        """Pass on a line for the user."""
         self._inner.note(message)
 
     def end(self) -> None:
-        """Nothing more will be shown."""
+        """Pass on that the run has ended."""
         self._inner.end()
 
     def _write_footprints(self) -> None:

@@ -1,4 +1,7 @@
-"""Checks the stopwatch: compares a reader's TTFT at the gateway with its server's own prompt time."""
+"""Checks the stopwatch: compares a reader's TTFT at the gateway with its server's own prompt time.
+
+Both measure the same work at two points: if they differ by more than the tolerance, the gateway's times are in doubt.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Runs a study: phase 1 times readers with memories that use no model, phase 2 memories that use models."""
+"""Runs a study: phase 1 times readers with memories that use no model, phase 2 memories that use models.
+
+Each phase is a run in its own folder. The fits of phase 1 then predict readers that phase 2 does not run
+(:mod:`memarena.latency.pipeline`).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,9 @@ PHASES = ("phase1", "phase2")
 PHASE1 = ("vanilla", "oracle", "bm25")
 PHASE2 = ("memsearch", "memobase")
 VANILLA_TOKENS = 512
+"""Budget of the backend ``vanilla``, which returns the latest turns that fit."""
 WARM_UP = 8
+"""Requests to each reader of every prompt length before anything is timed (``warm_up`` of a run)."""
 IDLE_S = 120.0
 """Seconds at rest before and after each phase, needed for net energy."""
 
@@ -73,6 +79,7 @@ def run_study(plan: StudyPlan, execute: Callable[[RunRequest], RunOutcome]) -> l
     """
     phases = _phases(plan)
     ids = _queries(plan)
+    # All configurations first, so that a fault of phase 2 is reported before the hours of phase 1.
     configs = [(name, _config(plan, ids, chosen)) for name, chosen in zip(PHASES, phases, strict=False)]
     outcomes = []
     for name, config in configs:

@@ -1,4 +1,4 @@
-"""Defines the base of all records of a log and of their parts."""
+"""Defines the base of all records of a log and of their parts, and a code that several packages share."""
 
 from __future__ import annotations
 

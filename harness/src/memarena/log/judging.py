@@ -9,7 +9,7 @@ from memarena.log.base import Record
 BehaviourLabel = Literal["disclose_correct", "disclose_wrong", "refuse", "dont_know", "other"]
 """How an answer behaves towards the asker of a D6 question (design 4)."""
 Bucket = Literal["no_access", "dont_know", "other"]
-"""Why an answer withheld a protected fact: the asker may not know, claimed ignorance, anything else."""
+"""Why an answer withheld a protected fact: the asker may not know it, the answer claims ignorance, any other reason."""
 JudgeTask = Literal["answer", "behaviour", "bucket", "rubric"]
 """What a judge is asked: is the answer right (D2 to D5), how does it behave (D6), why was the fact withheld (DENY),
 what of a rubric does it fulfil."""
@@ -30,8 +30,8 @@ class JudgeUsage(Record):
 class Verdict(Record):
     """A judge's verdict on one attempt. Appended by judging, never by the run.
 
-    Verdicts of several judges stand side by side. Of one judge, repeat 0 is the verdict that counts; higher repeats
-    are the same question put again, from which the judge's own variance is computed, and never decide an outcome.
+    An attempt may have verdicts of several judges. Of each judge, repeat 0 is the verdict that counts; higher repeats
+    judge the same answer again, from which the judge's own variance is computed, and never decide an outcome.
     """
 
     kind: Literal["verdict"] = "verdict"
@@ -39,11 +39,11 @@ class Verdict(Record):
     instance_id: str
     attempt: int
     judge: str
-    """Name under which verdicts stand side by side, for example ``value``."""
+    """Name of the judge, which distinguishes its verdicts from those of others, for example ``value``."""
     judge_version: str
     """SHA-256 over what decides: code version, prompts, tables; for a model also its name, temperature and seed."""
     route: Literal["value", "text", "token_f1", "llm"]
-    """What decided. ``value`` or ``text`` under a judge with a model: it was handed over, see ``handed_over``.
+    """What decided. ``value`` or ``text`` under a judge with a model: the rules decided instead (see ``handed_over``).
 
     ``token_f1`` is in older logs, where a threshold on it decided golds in text."""
     correct: bool

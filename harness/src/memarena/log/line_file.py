@@ -1,7 +1,8 @@
 """Reads and appends to a file of lines that only grows, and that several processes may write at once.
 
 Appended lines are on disk when the call returns. A process killed in the middle of a line leaves a part of it, which
-the next writer ends with a line break, so that no other line is damaged.
+the next writer ends with a line break, so that no other line is damaged. People's reviews and labels are such files,
+which several viewers may write at the same time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 NAME_EXPECTED = "expected 1 to 60 letters, digits, blanks or . @ - _; the first a letter or digit"
+# A letter or digit of any script, then letters, digits, "_", blanks, ".", "@" and "-".
 _NAME = re.compile(r"[^\W_][\w .@-]{0,59}")
 
 
@@ -51,6 +53,7 @@ class LineFile:
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
         def append(lines: Sequence[str]) -> None:
+            # More than complete lines: a killed writer left a part of a line.
             torn = os.lseek(file, 0, os.SEEK_END) > self._read_bytes
             content = (("\n" if torn else "") + "".join(f"{line}\n" for line in lines)).encode()
             while content:

@@ -22,7 +22,8 @@ class DatasetRef(Record):
 
 
 Projection = Literal["ego", "whole_corpus", "evidence_sessions"]
-"""What a backend ingests: what its owner could know; or (a diagnostic) everybody's sessions, all or evidence alone."""
+"""What a backend ingests: what its owner could know; for a diagnostic also the sessions of all persons, or of these
+only the sessions with evidence."""
 ResultClass = Literal["cold_prefill", "warm_prefix", "unknown"]
 """``cold_prefill``: every prompt is read whole, no prefix from a cache; ``warm_prefix``: prefixes may come from one,
 which is emptied before each cell; ``unknown``: the server does not say."""
@@ -63,7 +64,7 @@ class Reading(Record):
 
     @property
     def max_reply_tokens(self) -> int:
-        """Return the limit of reasoning and answer together, which the request to the reader has."""
+        """The limit of reasoning and answer together, as the request to the reader has it."""
         return self.max_answer_tokens + self.reasoning_tokens
 
 
@@ -81,7 +82,7 @@ class Cell(Record):
     diagnostic: bool
     send_evidence: bool = False
     access_markers: bool = False
-    """Whether evidence of permission questions has a marker of whether the asker may know it."""
+    """Whether evidence of permission questions comes with a marker that says whether the asker may know it."""
     projection: Projection = "ego"
     backend_image: str | None = None
     """The image as the user named it, if the harness started a container; else None."""
@@ -90,7 +91,7 @@ class Cell(Record):
     backend_settings: dict[str, str] = Field(default_factory=dict)
     """Environment variables that the backend was started with, in addition to those of its manifest."""
     timing: bool = True
-    """False if times are meaningless (concurrency above 1, a cache)."""
+    """False if times mean nothing: a cache answers model calls, or other work shares the machine (``timed``)."""
 
 
 class Versions(Record):

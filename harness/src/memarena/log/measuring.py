@@ -61,7 +61,7 @@ class MeteringStarted(Record):
 
     kind: Literal["metering_started"] = "metering_started"
     meters: tuple[str, ...]
-    """As requested: ``nvml``, ``hwmon``, ``procfs``, ``replay:FILE``, …"""
+    """Meters as requested: ``nvml``, ``hwmon``, ``procfs``, ``replay:FILE``, …"""
     samples_file: str
     """Path within the run's folder; empty if there is nothing to sample."""
     period_ns: int
@@ -75,9 +75,9 @@ class CpuLoad(Record):
     """How busy the CPUs of the machine were during a cell, percent of all of them."""
 
     busy: MeterFigure
-    """By any process."""
+    """Load by all processes."""
     others: MeterFigure
-    """By processes that the run did not start; unavailable if a server that the run used may be among them."""
+    """Load by processes that the run did not start; unavailable if a server that the run used may be among them."""
 
 
 class PhaseEnded(Record):
@@ -102,7 +102,7 @@ class RailMeasured(Record):
     gross_j: MeterFigure
     mean_power_w: MeterFigure
     counter_difference_percent: MeterFigure
-    """The integral against the device's own energy counter; above 3% everything else is void."""
+    """Difference of the integral from the device's own energy counter; above 3% gross, net and mean power are void."""
     idle_w: MeterFigure
     """Mean power over both idle windows."""
     idle_j: MeterFigure
@@ -138,7 +138,7 @@ class PhaseMeasured(Record):
     """Seconds of CPU over all cores of the machine, by all processes."""
     channels: tuple[ChannelMeasured, ...] = ()
     load: CpuLoad | None = None
-    """As noted by the run at the end of the phase."""
+    """Load of the CPUs as the run measured it at the end of the phase."""
 
 
 class SearchesTimed(Record):
@@ -153,7 +153,7 @@ class SearchesTimed(Record):
     queries: int
     """Number of different questions among the searches."""
     search_ns: tuple[int, ...]
-    """From request sent to response received, in order."""
+    """Times from request sent to response received, in the order of the searches."""
     failures: dict[str, int]
     """Number of failed searches by gRPC code."""
 
@@ -173,11 +173,12 @@ class DeletionProbed(Record):
     turns: int
     """Number of turns of the target that were searched for."""
     found_before: int
-    """Number of these that Search returned before."""
+    """Number of these turns that Search returned before Forget."""
     found_again: int
-    """Number of these that Search returned afterwards."""
+    """Number of turns of ``found_before`` that Search returned after Forget."""
     answered_again: int | None = None
-    """Of ``found_before``, the number in the context of an Answer afterwards; None if the backend has no Answer."""
+    """Number of turns of ``found_before`` in the context of an Answer afterwards; None if the backend is not asked for
+    answers."""
     controls: int
     """Number of turns of other sessions that Search returned before."""
     controls_lost: int

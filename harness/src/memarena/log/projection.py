@@ -1,5 +1,6 @@
 """Reads a log for scoring: all records, without the texts that no score needs.
 
+A report needs every record of a run, and would otherwise read each prompt and each output too.
 Prompts and outputs of model calls are not read. An item's text is read once per log, even if it was retrieved for many
 questions, and the raw output only on request.
 """
@@ -28,6 +29,7 @@ from memarena.log.store import LogReader, Row
 from memarena.log.texts import split_ids
 
 _OK = 200
+# Routes of calls that generate text.
 WRITING_ROUTES = frozenset({"/v1/chat/completions", "/v1/completions"})
 
 
@@ -37,13 +39,13 @@ class ProjectedItem:
 
     text: str
     session_ids: tuple[str, ...]
-    """As the backend names them."""
+    """Sources that the backend names."""
     size_bytes: int
     """Size of the text in UTF-8."""
     held: HeldText | None = None
-    """The turns and sessions that its text supports; None if that was not measured."""
+    """The turns and sessions that its text contains; None if that was not measured."""
     turn_ids: tuple[str, ...] = ()
-    """As the backend names them."""
+    """Sources that the backend names."""
 
     @classmethod
     def of(cls, item: RetrievedItem) -> ProjectedItem:
@@ -67,7 +69,7 @@ class ProjectedAttempt:
     """An attempt at a question without the texts of its items."""
 
     record: QuestionAsked
-    """Without the items of search and answer, and with ``raw`` empty unless requested."""
+    """The record without the items of search and answer, and with ``raw`` empty unless requested."""
     search_items: ProjectedItems
     """Items that Search returned."""
     answer_items: ProjectedItems

@@ -209,11 +209,11 @@ class BackendDescribed(Record):
     preferred_prompt_style: str
     retention: str
     isolation: IsolationGrade | None = None
-    """How far it was kept from the data set; None in logs from before that was noted."""
+    """How far the backend is kept from the data set; None in older logs."""
 
 
 class FloorMeasured(Record):
-    """Round trips of the null backend and the null reader on this machine, in this segment. Nanoseconds, sorted."""
+    """The floor: times of a null backend and a null reader on this machine, which do nothing. Nanoseconds, sorted."""
 
     kind: Literal["floor"] = "floor"
     search_ns: tuple[int, ...]
@@ -224,7 +224,7 @@ class FloorMeasured(Record):
 
 
 class ReaderProbed(Record):
-    """The sanity probe of a reader: one short completion before anything is timed."""
+    """A check of a reader before anything is timed; or a check after a failure, which is logged if it fails too."""
 
     kind: Literal["reader_probed"] = "reader_probed"
     reader: str
@@ -252,15 +252,17 @@ class IngestDone(Record):
     payload_bytes: int
     """Serialised bytes of all frames."""
     duration_ns: int
-    """Until the response, or until the call failed."""
+    """Time until the response, or until the call failed, without waits for a busy model server."""
     code: str
     """gRPC status name, ``OK`` included."""
     message: str = ""
     replayed: bool = False
+    """Whether the backend states that it has this day already, so that it ingested nothing."""
     visible_through_day: int | None = None
     """Last committed day as the backend states it; None if the call failed."""
     notices: Notices = ()
     retries: int = 0
+    """Number of earlier attempts at the same call."""
 
 
 class NamespaceOpened(Record):
@@ -301,7 +303,7 @@ class SearchSpan(Record):
     """The timed Search of a question."""
 
     t_search_ns: int | None
-    """None if the call failed."""
+    """Time of the call without waits for a busy model server; None if it failed."""
     code: str
     message: str = ""
     items: tuple[RetrievedItem, ...] = ()
@@ -337,7 +339,7 @@ class AnswerSpan(Record):
     """T_ttft of design 5: at the gateway, for the model call behind the first TextDelta, to the first token of the
     answer, after any reasoning."""
     reasoning_ttft_ns: int | None = None
-    """Of the same call, to the first token of reasoning; None if there was none."""
+    """Time of the same call to its first token of reasoning; None if there was none."""
     waited_ns: int = 0
     """Waiting time of model calls for a busy server or a limit of the reader; not part of any other span."""
     model_calls: int = 0
@@ -362,11 +364,11 @@ class AnswerSpan(Record):
 
     @property
     def rest_ns(self) -> int | None:
-        """Return the time of Answer up to its first text, even of thinking, less the TTFT of its model call."""
+        """Time of Answer up to its first text, even of thinking, less the TTFT of its model call."""
         if self.first_delta_ns is None or self.ttft_ns is None:
             return None
         starts = (self.ttft_ns, self.reasoning_ttft_ns)
-        # A text that came before the reader's has no remainder: logs from before such an answer was refused.
+        # In older logs an answer's text may come before the reader's, and has no remainder then.
         return next((self.first_delta_ns - ns for ns in starts if ns is not None and ns <= self.first_delta_ns), None)
 
 
@@ -405,6 +407,7 @@ class GatewayCall(Record):
     cell_id: str | None
     phase: Literal["ingest", "search", "answer", "central", "probe", "floor", "after_return", "refused"]
     inferred: bool = False
+    """Whether the call was attributed by time, since a token for the whole cell names no question."""
     instance_id: str | None = None
     ego: str | None = None
     day: int | None = None

@@ -94,7 +94,7 @@ class Reviews:
         return tuple(self._history.get((cell_id, instance_id), ()))
 
     def all(self) -> list[Review]:
-        """Return the current reviews, by cell and question."""
+        """Return the current reviews of all answers, in order of cell and question."""
         return [review for key in sorted(self._history) for review in self.of(*key)]
 
     def _current_reviews(self, cell_id: str, instance_id: str) -> dict[str, Review]:

@@ -4,12 +4,12 @@ One process writes (an advisory lock next to the file enforces it), any number r
 so that no other tool can change what a run wrote either. Large texts are stored once, in a separate table
 (:mod:`memarena.log.texts`); a reader of a record gets it complete.
 
-Schema version 1 had no such table: its bodies hold everything. Version 2 had no checksums (:mod:`memarena.log.sums`).
-Both can be read; when they are written to again, the missing tables and columns are added, and old rows stay as they
-were.
+Schema version 1 has no such table: its bodies hold everything. Version 2 has no checksums (:mod:`memarena.log.sums`),
+and version 3 has notices as lines (:mod:`memarena.log.notices`). All can be read; when they are written to again, the
+missing tables and columns are added, and old rows stay as they are.
 
-A reader of all records detects missing ones: their numbers have no gap, and their count is noted in the log when it is
-closed, and next to it (``writer.lock``) with every transaction.
+A reader of all records detects missing ones: their numbers have no gap, and the last number is noted in the log when
+it is closed, and next to it (``writer.lock``) with every transaction.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ LOG_NAME = "run.sqlite"
 LOCK_NAME = "writer.lock"
 R = TypeVar("R")
 _MOST_CHARACTERS = 2000
+"""Most characters of an error's message, which may quote a damaged record."""
 
 _SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -320,6 +321,7 @@ class LogReader:
             if gap or seq <= last:
                 raise LogError(f"{self._path}: damaged: record {seq} comes after record {last}")
             last = seq
+            # Before the row is yielded, so that no caller works with a damaged record.
             if self._sums is not None and summed:
                 text = body if isinstance(body, str) else ""
                 if self._sums.record(seq, kind, cell, instance, text) != stored_sum:
@@ -437,7 +439,7 @@ class LogReader:
 
 
 def _read_last_note(run_dir: Path) -> int:
-    """Return the number of records written, from the note next to the log; 0 if there is no note."""
+    """Return the number of the last record written, from the note next to the log; 0 if there is no note."""
     try:
         return int((run_dir / LOCK_NAME).read_bytes()[:21] or 0)
     except (OSError, ValueError):

@@ -22,6 +22,7 @@ INSERT INTO meta SELECT 'summed_texts_from', coalesce(max(id), 0) + 1 FROM texts
 LAST_SEQ = "last_seq"
 """Key in ``meta`` of the number of the last record when the writer closed the log."""
 _BYTES = 8
+"""Length of a checksum: it detects damage, not forgery, since its key is in the log."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Stores the texts of a log, each once: pieces are addressed by the hash of their content, and named by number.
 
-A run repeats itself: the same turn is retrieved for many questions, the same prompt is sent for every seed. Texts are
-cut at line ends into pieces, so that prompts which differ in one line share all others.
+Texts are the large strings of records: items, prompts, outputs; :mod:`memarena.log.serialization` replaces them in a
+record's body by their numbers. A run repeats itself: the same turn is retrieved for many questions, the same prompt is
+sent for every seed. Texts are cut at line ends into pieces, so that prompts which differ in a line share all others.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _KNOWN_HASHES = 200_000
 _CACHED_TEXTS = 100_000
 """Texts that a reader caches."""
 
+# As few characters as possible from the minimum on, up to a line end or the end; or a shorter remainder.
 _PIECE = re.compile(rf".{{{LEAST_PIECE_CHARACTERS},}}?(?:\n|\\n|\Z)|.+\Z", re.DOTALL)
 """Line ends also as JSON writes them within a string, since a prompt is logged as JSON."""
 
@@ -107,6 +109,7 @@ class TextWriter:
 def _stored_form(text: str, raw: bytes) -> str | bytes:
     if len(raw) < _LEAST_COMPRESSED_BYTES:
         return text
+    # Compressed only if that saves a tenth.
     packed = zlib.compress(raw, 6)
     return packed if len(packed) < 0.9 * len(raw) else text
 

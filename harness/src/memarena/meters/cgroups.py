@@ -1,4 +1,8 @@
-"""Reads a container's memory from its control group (cgroups(7); memory controller of versions 1 and 2)."""
+"""Reads a container's memory from its control group (cgroups(7); memory controller of versions 1 and 2).
+
+The processes of a container belong to Docker and not to the run, so that they cannot be added up like those of a
+backend's own process.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +58,7 @@ def memory_cgroup_of(pid: int, proc: Path = Path("/proc"), mounted: Path = Path(
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise MeterError(f"{path}: {error.strerror}") from error
+    # Lines are NUMBER:CONTROLLERS:PATH. A machine with both versions accounts memory by version 1, if it is named.
     unified = None
     for line in lines:
         _, controllers, group = line.split(":", 2)

@@ -10,6 +10,7 @@ from memarena.meters.sources import KINDS
 AUTO = ("nvml", "hwmon", "procfs")
 """The meters of ``auto``; on a machine that lacks a device its channels are unavailable."""
 NONE = ("none",)
+"""The choice to measure nothing."""
 
 
 def chosen_meters(words: Sequence[str]) -> tuple[str, ...]:

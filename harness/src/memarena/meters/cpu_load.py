@@ -1,4 +1,7 @@
-"""Measures the load of the machine's CPUs, in all and by other programs, from two readings of the kernel's counters."""
+"""Measures the load of the machine's CPUs, in all and by other programs, from two readings of the kernel's counters.
+
+Times measured while other programs use the CPUs are not those of the backend alone; the load shows that in a report.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ LEAST_S = 1.0
 
 @dataclass(frozen=True)
 class _Reading:
+    """Readings of one moment: seconds of CPU time since boot, of all programs and of the run's processes."""
+
     at_ns: int
     busy_s: float
     own_s: float

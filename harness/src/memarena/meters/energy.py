@@ -1,7 +1,8 @@
 """Computes the energy of a phase: gross, idle, net, and per query; each a value, void with a reason, or unavailable.
 
 A figure is named after the measured rail: ``gpu_rail_j`` is the GPU's rail alone, ``sys_j`` exists only if a rail or a
-meter at the wall covers the whole machine.
+meter at the wall covers the whole machine. Gross is the integral of power, idle what the machine at rest takes in the
+same time, net the difference. The limits below decide when a figure is void: a wrong figure is worse than none.
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ from memarena.meters.readings import Channel, MeterError, Unavailable
 from memarena.meters.samples import Samples, Series
 
 MIN_PHASE_S = 60.0
+"""Shorter phases have no joules per query, and are not compared with the device's counter: power is an average."""
 MIN_PIECE_S = 10.0
 """Shorter pieces of a phase would include power of the time between them, since power is an average over 1 s."""
 IDLE_S = 120.0
+"""Minimum length of each idle window, from which the power at rest is computed."""
 COUNTER_TOLERANCE_PERCENT = 3.0
+"""Largest difference between the integral of power and the device's energy counter for which the integral counts."""
 
 FIGURES = tuple(name for name in RailMeasured.model_fields if name != "name")
 """The figures of a rail."""
+# Names of channels.
 GPU_POWER, GPU_COUNTER, SYSTEM_POWER = "gpu_power", "gpu_energy", "sys_power"
 
 

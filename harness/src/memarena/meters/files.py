@@ -10,9 +10,9 @@ from memarena.meters.readings import Channel, Reading, Unavailable, one_line, re
 
 @dataclass(frozen=True)
 class FileSource:
-    """A meter whose channels are each read by a function, where OSError and ValueError make a reading unavailable.
+    """A meter of which each channel is read by a function; its OSError or ValueError makes the reading unavailable.
 
-    Made by ``opened``, whose ``absent`` are channels that are known to be missing.
+    Use :meth:`opened` to make it.
     """
 
     name: str
@@ -28,7 +28,10 @@ class FileSource:
     def opened(
         cls, name: str, readers: Mapping[Channel, Callable[[], float]], absent: Sequence[Unavailable] = ()
     ) -> FileSource:
-        """Read every channel once; a channel that cannot be read now stays unavailable."""
+        """Read every channel once; a channel that cannot be read now stays unavailable.
+
+        ``absent`` are channels that are known to be missing.
+        """
         first = [attempt(channel, reader) for channel, reader in readers.items()]
         readable = {entry.channel for entry in first if isinstance(entry, Reading)}
         readers_kept = {channel: reader for channel, reader in readers.items() if channel in readable}

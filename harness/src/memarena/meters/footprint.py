@@ -28,9 +28,10 @@ class Footprint:
 
 
 def footprint_of_processes(root_pid: int, data_dir: Path | None, *, itself: bool = False) -> Footprint:
-    """Return the footprint of all descendants of ``root_pid``; ``itself``: and of that process.
+    """Return the footprint of all descendants of ``root_pid``, and with ``itself`` of that process too.
 
-    The root is by default one of our guards, which does not count; nor does the first process of a confinement. Memory
+    Without ``itself`` the root is a guard (:mod:`memarena.processes`), a small process of ours that ends the program
+    with the harness; it does not count, nor does the first process of a confinement. Memory
     is the proportional set size, so that shared pages count once; the peak is the sum of the processes' peaks of their
     resident sets (VmHWM), an upper bound if they peak at different times.
     """

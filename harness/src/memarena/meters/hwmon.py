@@ -13,7 +13,9 @@ from memarena.meters.files import FileSource
 from memarena.meters.readings import Channel, Unavailable
 
 # A rail that has both power1_input and power1_average is read once, from the first.
+# Files of sensors, such as power1_input, energy2_input, temp3_input, in1_input, curr1_average.
 _FILE = re.compile(r"(power|energy|temp|in|curr)(\d+)_(input|average)")
+# Unit of a channel, and the factor from the file's number to it (from µW to W).
 _UNITS = {"power": ("W", 1e-6), "energy": ("J", 1e-6), "temp": ("°C", 1e-3), "in": ("V", 1e-3), "curr": ("A", 1e-3)}
 _WORDS = {"power": "power", "energy": "energy", "temp": "temperature", "in": "voltage", "curr": "current"}
 

@@ -1,4 +1,7 @@
-"""Integrates samples over a window of time, and states the reason if they do not suffice for it."""
+"""Integrates samples over a window of time, and states the reason if they do not suffice for it.
+
+An integral over a gap would be a guess that looks like a measurement.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from memarena.meters.readings import MeterError
 from memarena.meters.samples import Nanoseconds, Series, Values
 
 MAX_GAP_MS = 300.0
+"""Longest time between two samples: three periods at the usual ten samples a second."""
 MAX_MISSING = 0.01
+"""Largest share of the expected samples that may be missing."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from memarena.meters.readings import Channel, Unavailable
 from memarena.meters.samples import Samples, Series
 
 _COUNTER_UNITS = frozenset({"J", "s"})
+"""Units of channels that only grow: of such a counter, neither mean nor peak says anything."""
 
 
 def channels_of(samples: Samples) -> tuple[MeterChannel, ...]:

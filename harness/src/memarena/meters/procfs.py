@@ -16,7 +16,7 @@ SWAP_USED = Channel("swap_used", "B")
 
 
 def busy_s(path: Path) -> float:
-    """Return seconds of CPU time since boot over all cores, without time stolen by a hypervisor."""
+    """Return busy seconds of CPU time since boot over all cores: not idle, not waiting for I/O, not stolen."""
     fields = path.read_text(encoding="ascii").split("\n", 1)[0].split()
     if len(fields) < 8 or fields[0] != "cpu":
         raise ValueError(f"{path}: expected a first line of cpu times")

@@ -1,4 +1,7 @@
-"""Defines a meter's reading: a value with channel and unit, or the reason why there is none; never 0 for missing."""
+"""Defines a meter's reading: a value with channel and unit, or the reason why there is none; never 0 for missing.
+
+A 0 for a sensor that failed would become energy that a backend seems to save.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Runs the sampling process, which reads meters at a fixed rate and appends to a samples file until it is stopped.
 
-``python -m memarena.meters.sampler --out FILE [--hz 10] METER…``; SIGTERM and SIGINT end it cleanly.
+``python -m memarena.meters.sampler --out FILE [--hz 10] METER…``; SIGTERM and SIGINT end it cleanly. In its own process
+it keeps its rate whatever the run does, and adds no work to the process whose times are measured.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from memarena.meters.samples import SamplesWriter
 from memarena.meters.sources import Source, open_sources
 
 HZ = 10.0
+"""Samples per second."""
 
 
 class Clock(Protocol):

@@ -3,7 +3,7 @@
 It is a CSV file whose lines end in the CRC-32 of the text before (eight hexadecimal digits). Kinds of line::
 
     memarena-samples,1,PERIOD_NS,ORIGIN_NS,ORIGIN_UNIX_NS      first line; tick k is due at ORIGIN_NS + k * PERIOD_NS
-    channel,SOURCE,NAME,UNIT                                   given by the machine; samples hold one field per channel
+    channel,SOURCE,NAME,UNIT                                   the machine has it; samples hold one field per channel
     unavailable,SOURCE,NAME,UNIT,REASON
     ready,AT_NS                                                all sources are declared; samples follow
     sample,SOURCE,TICK,BEFORE_NS,AFTER_NS,VALUE…               a value, or "!REASON" where there was none this time
@@ -145,7 +145,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class Samples:
-    """The content of a samples file. ``torn``: message on an incomplete last line; ``ended_ns``: None if killed."""
+    """The content of a samples file."""
 
     path: Path
     period_ns: int
@@ -156,7 +156,9 @@ class Samples:
     lines: dict[str, tuple[_Line, ...]] = field(repr=False)
     failures: tuple[Failure, ...]
     ended_ns: int | None
+    """When the sampler was stopped on request; None if it still runs or was killed."""
     torn: str | None
+    """A message on an incomplete last line, which is left out; None if the last line is complete."""
 
     @property
     def channels(self) -> tuple[Channel, ...]:
@@ -200,7 +202,7 @@ class Samples:
 
 @dataclass
 class _Reader:
-    """Collects the lines of a file."""
+    """Collects the lines of a file: a method per kind of line, with the line's fields as arguments."""
 
     path: Path
     sources: dict[str, list[Channel]] = field(default_factory=dict)

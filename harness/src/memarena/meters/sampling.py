@@ -13,12 +13,13 @@ from memarena.meters.samples import Samples, is_ready, read_samples, sampled_aft
 from memarena.processes import GuardedProcess, python_module
 
 START_S = 20.0
+"""Time in which a sampler must have opened its meters."""
 STOP_S = 20.0
 """Time that a sampler has to write its last line; a slow disk may delay it."""
 
 
 class Sampling:
-    """A running sampler, made by ``start``; it ends with this process at the latest."""
+    """A running sampler, made by ``start`` or ``begin``; it ends with this process at the latest."""
 
     def __init__(self, process: GuardedProcess, path: Path) -> None:
         self._process = process

@@ -1,4 +1,7 @@
-"""Implements meters without a device: a replayed recording, a constant, and none."""
+"""Implements meters without a device: a replayed recording, a constant, and none.
+
+With the first two, metering and its energies can be tested on machines without such a device.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ class ConstantSource:
 
     @classmethod
     def of(cls, channel: str, value: float, unit: str) -> ConstantSource:
-        """Make one. Raises :class:`~memarena.meters.readings.MeterError` for an empty channel or unit."""
+        """Return a constant source.
+
+        Raises :class:`~memarena.meters.readings.MeterError` for an empty channel or unit.
+        """
         return cls(Reading(Channel(channel, unit), value))
 
     def read(self) -> Sequence[Reading | Unavailable]:

@@ -1,4 +1,8 @@
-"""Indexes the long passages of all lives of a data set, to find text in an item that was never ingested."""
+"""Indexes the long passages of all lives of a data set, to recognise text in an item that was never ingested.
+
+A backend that reads the data set's files, or another person's memory, returns words that its namespace never received.
+:mod:`memarena.execution.audit.life_audit` looks for them with this index. (A life: all that one ego's memory ingests.)
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,7 @@ class CorpusIndex:
 
     def __init__(self, texts: Iterable[LifeText]) -> None:
         self._texts: list[LifeText] = []
+        # Only hashes that are multiples of this number are stored: a sample that is the same in every text.
         self._every = 1
         hashes: list[int] = []
         numbers: list[int] = []
@@ -38,7 +43,7 @@ class CorpusIndex:
         self._numbers: npt.NDArray[np.int32] = np.array(numbers, np.int32)[order]
 
     def sources(self, words: list[str]) -> Iterator[tuple[int, list[LifeText]]]:
-        """Yield for each passage of a text that the data set has its offset in words, and the turns and events."""
+        """Yield, for each passage of a text that the data set has too, its offset in words and its turns and events."""
         starts = [(start, h) for start, h in enumerate(passages(words)) if not h % self._every]
         hashes = np.array([h for _, h in starts], np.int64)
         first = np.searchsorted(self._hashes, hashes, "left")

@@ -1,8 +1,9 @@
 """Audits items and prompts: which turns they contain, and whether these were ingested into the namespace.
 
-Nothing here is on a timed path: a question is audited after its answer. The turns in an item are written to the log
-with the item, so that scores follow from the log. Text that was never ingested, or that a prompt has beyond the items,
-fails the question.
+A backend's own source ids are not trusted: scores count the turns that its items really contain. A life is all that one
+ego's memory ingests. Nothing here is on a timed path: a question is audited after its answer. The turns in an item are
+written to the log with the item, so that scores follow from the log. Text that was never ingested, or that a prompt has
+beyond the items, fails the question.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from memarena.execution.audit.prompt_attribution import plain, prompt_text
 from memarena.log.records import GatewayCall, HeldText, RetrievedItem
 
 BEYOND = "under a bound the prompt holds words of the life that no item of Retrieved holds"
+"""Cause of a failure: the prompt has text of the life outside the items, although the run bounds the context."""
 NEVER_INGESTED = "holds words that were not ingested in this namespace"
+"""Cause of a failure: an item or a prompt has text of the data set that this namespace has not received."""
 _LEAST_PROMPT_WORDS = 8
 """Minimum words of a turn to be searched in a prompt, so that instructions do not match."""
 _OWN_WORDS = 2
@@ -32,6 +35,7 @@ _OWN_WORDS = 2
 _QUOTED_CHARS = 60
 MOST_WORDS = 2_000_000
 """Maximum words of all cached indexes together, and of a life that is audited: about 0.5 GB."""
+# The fixed words of prompts, instructions above all: they are no sign of text beyond the items.
 _SCAFFOLD = " ".join(str(text) for words in (assets.prompt_text(), assets.control_text()) for text in astuple(words))
 _MAX_CACHED_CHARS = 20_000_000
 """Maximum characters of texts with cached audits: a text may be an item, or a whole day."""
@@ -93,6 +97,7 @@ class LifeAudit:
         It may also span a single text with one or two words of the item before or after it, such as a speaker's name.
         """
         words = self._index.numbers(passage.split())
+        # The longest beginning that a text of the life has; without any, up to two words may be the item's own.
         first = next(
             (count for count in range(len(words), _OWN_WORDS, -1) if self._index.has_passage(words[:count], day)),
             _OWN_WORDS,
@@ -115,6 +120,7 @@ class LifeAudit:
         """Return the name of a turn or event that a prompt has beyond items and question, in any order; "" if none."""
         prompt = prompt_text(calls)
         texts = (*(item.text for item in items), question)
+        # The longest first: a short text may be a part of a longer one, which would then no longer match as a whole.
         for text in sorted({plain(text) for text in texts} - {""}, key=len, reverse=True):
             prompt = prompt.replace(text, "\n")
         if foreign := self.never_ingested((prompt,), question, day):
@@ -178,7 +184,7 @@ class LifeAudits:
         size = 0
         for text in _texts(self._dataset, ego):
             texts.append(text)
-            size += len(text.text) // 5
+            size += len(text.text) // 5  # about five characters per word
             if size > MOST_WORDS:
                 break
         audit = None if size > MOST_WORDS else LifeAudit(LifeIndex(texts), self._corpus)
@@ -208,7 +214,10 @@ def _event(event: Event, day: int) -> LifeText:
 
 
 def _sources(entry: Entry, item: RetrievedItem, day: int) -> Iterator[LifeText]:
-    """Yield the turns that an item contains: those with words of one session only, or those that the item names."""
+    """Yield the turns and events of an entry through ``day``; none if it is not telling or several sessions have it.
+
+    :meth:`LifeAudit._item` then adds a session that the item names.
+    """
     if not entry.telling or len({s.session_id for s in entry.sources}) > 1:
         return
     yield from (s for s in entry.sources if s.day <= day)

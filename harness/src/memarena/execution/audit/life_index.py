@@ -1,5 +1,8 @@
 """Indexes one life, to find which of its turns and events a text contains, exactly or nearly.
 
+A life is all that one ego's memory ingests. Backends rephrase, cut and join turns, so that a plain search for a turn's
+text would miss most of them.
+
 Texts are compared by runs of three words, without case, punctuation and layout. The weight of a run is one divided by
 the number of different texts of the life that have it, so that common phrases count little. A text contains a turn if
 it has runs with most of the turn's weight, or a passage of it that no other turn has.
@@ -18,13 +21,14 @@ _WORD = re.compile(r"\w+")
 _RUN = 3
 """Number of words in a run."""
 _BITS = 21
-"""Bits of a word's number within the code of a run."""
+"""Bits of a word's number within the code of a run: more than ``life_audit.MOST_WORDS`` different words need."""
 LEAST_SHARE = 0.7
 """Share of a turn's weight from which a text contains the turn: a common sentence with another value has less."""
 PASSAGE_RUNS = 8
 """Number of runs of a turn that no other text of the life has, from which a text contains it: ten words in a row."""
 _LEAST_TELLING_WORDS = 4
 _LEAST_TELLING_WEIGHT = 1.0
+"""Words and weight from which an entry is telling: shorter or commoner texts, such as “I see.”, prove no source."""
 LEAST_RARE_WORDS = 6
 LEAST_RARE_SHARE = 0.5
 """Words in any order contain a turn if they have this many of its rare words, with this share of their weight."""
@@ -101,6 +105,7 @@ class LifeIndex:
 
     def runs(self, words: Sequence[int]) -> set[int]:
         """Return the codes of the text's runs of one, two and three words that occur in the life."""
+        # One and two words too, as a text shorter than _RUN is indexed as a whole.
         result = set(_runs(words))
         result.update(words)
         result.update(a | b << _BITS for a, b in pairwise(words))

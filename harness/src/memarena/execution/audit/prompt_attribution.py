@@ -54,7 +54,7 @@ def _messages(prompt: str) -> list[Message]:
 
 
 def _match_indices(shown: Sequence[str], items: Sequence[RetrievedItem]) -> tuple[int, ...] | None:
-    """Return the indices of the shown texts among the items, in the items' order; None if one is not an item's."""
+    """Return the indices of the shown texts among the items; None if a text is not an item's, or is out of order."""
     positions: list[int] = []
     start = 0
     for text in shown:
@@ -68,6 +68,7 @@ def _match_indices(shown: Sequence[str], items: Sequence[RetrievedItem]) -> tupl
 
 
 def _is_shown(shown: str, item: str) -> bool:
+    # The beginning suffices: an item may be cut at its end to fit.
     return bool(shown) and item.startswith(shown)
 
 

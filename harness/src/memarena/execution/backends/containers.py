@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 LABEL = "memarena.run"
+"""Docker's label of all that a run makes; its value is the run's label."""
 DATA_FOLDER = "/data"
 """Folder of a backend's files in its image; apart from /tmp, the only one that a container can write to."""
 _START_TIMEOUT_S = 60.0
@@ -253,7 +254,7 @@ class LaunchedContainer:
             return False
         except docker.errors.DockerException as error:
             raise InfraError(f"Docker does not say how a container is: {_one_line(error)}") from error
-        # Its status would not do: it is "paused" while the container is paused.
+        # Not by its status, which is "paused" while the container is paused.
         return bool(self._container.attrs["State"]["Running"])
 
     def wait_for_death(self, timeout_s: float) -> bool:

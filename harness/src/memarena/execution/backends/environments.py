@@ -1,9 +1,9 @@
 """Locates separate environments, for backends whose libraries conflict with the harness's.
 
 A manifest's table ``[environment]`` names what pip installs. An environment lies in ``MEMARENA_ENVIRONMENTS`` (default:
-``memarena/environments`` of the user's data folder), under a name that ends with a hash of what it is made from, so
-that one which is out of date is not found. :mod:`memarena.execution.backends.environment_making` makes it; a stamp,
-written last, says that it is whole.
+``memarena/environments`` of the user's data folder), under a name that ends with a hash of what it is made from: after
+a change the name is another, and the old environment is not used. :mod:`memarena.execution.backends.environment_making`
+makes it; a stamp, a file that is written last, says that it is whole.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _OF_THE_HARNESS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER
 """Variables that would make an interpreter import the harness's packages instead of its environment's."""
 _INTERPRETER = re.compile(r"python3\.(\d+)")
 _ANSWER_TIMEOUT_S = 30.0
+# Lines of a requirements file that name a file or folder: "-r base.txt", "-e ../kit", "--constraint=pins.txt".
 _OPTION = re.compile(
     r"(?P<option>-e|--editable|-r|--requirement|-c|--constraint)[\s=]*(?P<value>\S.*?)(?:\s+#.*|\s*;.*)?"
 )
@@ -44,7 +45,7 @@ class EnvironmentTable(_Strict):
     """The table ``[environment]`` of a ``backend.toml``. Files are relative to its folder."""
 
     python: str = ">=3.11"
-    """Version specifier of its Python."""
+    """Versions of Python that it works with, as a version specifier."""
     requirements: Annotated[str, StringConstraints(min_length=1)]
     """A requirements file of pip; paths in it are relative to the folder."""
     constraints: str = ""
@@ -70,7 +71,7 @@ class Stamp(_Strict):
     folder: Path
     """Folder of the manifest that it was created for."""
     python: str
-    """Version, such as ``3.11.2``."""
+    """Version of its Python, such as ``3.11.2``."""
     size_bytes: int
     """Size on disk when it was created."""
 
@@ -103,7 +104,7 @@ class EnvironmentPath:
 
 
 class BackendEnvironment(_Strict):
-    """The environment of the backends of one manifest, whose first has this name; or of a reader's server."""
+    """The environment of all backends of a manifest, named after the first of them; or of a reader's server."""
 
     name: str
     folder: Path
@@ -143,6 +144,7 @@ class BackendEnvironment(_Strict):
         return [stamp for stamp in stamps if stamp and stamp.folder == self.folder and stamp.key != current]
 
     def _made_from(self) -> Iterator[Path]:
+        """Yield the files whose content decides what is installed."""
         yield from _with_named_files(self.folder / self.table.requirements, self.folder)
         for name in filter(None, (self.table.constraints, self.table.hashes)):
             yield from _with_named_files(self.folder / name, self.folder)

@@ -1,4 +1,4 @@
-"""Manifests of installed backends: what distributions declare in the entry point group ``memarena.backends``.
+"""Locates manifests of installed backends that distributions declare in the entry point group ``memarena.backends``.
 
 The value of an entry point names a package that carries ``backend.toml`` as package data. The package is looked up and
 not imported: no code of a backend runs within the harness. An editable installation of ``PROJECT/src/PACKAGE`` has its
@@ -30,7 +30,7 @@ def installed_manifests() -> Iterator[Path]:
 def _manifest_of(entry: EntryPoint) -> Path:
     """Return the manifest of an entry point, found without importing the package."""
     package, *below = entry.value.split(".")
-    # Below a package by its folders: to ask for the place of `a.b` would import `a`.
+    # By folders below the package, since find_spec("a.b") would import `a`.
     for folder in _folders_of(package):
         path = Path(folder, *below, MANIFEST)
         if path.is_file():

@@ -2,7 +2,8 @@
 
 ``container``: an image on a network without a way out, with none of the host's files. ``user``: a process that sees no
 other process and neither data set nor run folder (:mod:`memarena.confinement`). ``none``: a process of the same user,
-which is told no path of either and could still look for them.
+which gets no path of either and could still look for them. Reports show the grade, since a backend that can read gold
+can have any score.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class ProcessIsolation:
     """The isolation in one line for people; "" if no backend is a process."""
 
     def confinement(self, keep: Iterable[Path]) -> Confinement | None:
-        """Return the paths that the process must not see, and those in it that it may; None if it is not confined."""
+        """Return the paths that the process must not see, and those within them that it may; None if not confined."""
         if self.grade == "none":
             return None
         return Confinement(tuple(str(path) for path in self.hidden), tuple(str(path) for path in keep))
@@ -143,7 +144,8 @@ def _arguments_start() -> int:
 class WorkFolder:
     """The folder of a backend's files while it runs: the cell's, or, if it is not confined, one apart from the run.
 
-    Links in the cell's folder lead there, so that a run which was killed finds the files again.
+    The path of a cell's folder would lead an unconfined backend to the run and its answers. Links in the cell's folder
+    lead to the folder apart, so that a run that goes on after it was killed still has the files.
     """
 
     def __init__(self, cell_dir: Path, isolation: ProcessIsolation) -> None:

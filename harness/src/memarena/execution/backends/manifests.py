@@ -30,9 +30,11 @@ from memarena.execution.errors import RunError
 from memarena.execution.reasons import reason_of
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+# NAME=BACKEND, such as "bm25-small=bm25".
 _RENAMED = re.compile(r"(?P<name>[a-z0-9][a-z0-9_.-]*)=(?P<backend>.+)", re.DOTALL)
 _IMAGE = "image:"
 _IMAGE_PREFIX = "memarena-backend-"
+# HOST:PORT, such as "localhost:50051" or "[::1]:50051".
 _ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:]+\]|[^\s:=\[\]/]+):\d{1,5}")
 
 
@@ -212,6 +214,7 @@ def choose_backend(text: str) -> BackendChoice:
     them sets the name in the run, so that one backend can take part several times. Raises :class:`RunError` if there is
     no such backend; the message lists the known ones.
     """
+    # The order decides: a path may hold "=", an image's reference ":", and a manifest's path may look like a name.
     if (match := _RENAMED.fullmatch(text)) and not Path(text).exists():
         return choose_backend(match["backend"]).model_copy(update={"name": match["name"]})
     if text.startswith(_IMAGE):

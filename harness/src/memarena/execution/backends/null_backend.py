@@ -1,6 +1,7 @@
 """Serves the null backend, which does nothing, as fast as the contract allows: its round trip is this machine's floor.
 
-It keeps no memory: Ingest counts frames, Search returns one fixed item.
+The floor is the time that harness, gRPC and machine take without any memory. Ingest reads the frames and keeps none,
+Search returns one fixed item.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measures the floor of this machine: the times of a Search and a model call if backend and reader do nothing.
 
-It is published next to all times, and never subtracted from them.
+Times close to the floor say little about a memory. The floor is published next to all times, and never subtracted.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from memarena.log.records import FloorMeasured, GatewayCall
 from memarena.readers.scripted import NullReader
 
 _WARM_UP = 20
+"""Round trips before those that count."""
 _NOW = "2025-01-01T00:00:00Z"
 
 NULL_BACKEND = LaunchableBackend(
@@ -45,7 +46,10 @@ NULL_BACKEND = LaunchableBackend(
 
 
 def measure_floor(work_dir: Path, samples: int) -> FloorMeasured:
-    """Measure both floors, with ``samples`` round trips each after a warm-up. Raises InfraError if one fails."""
+    """Measure Search, the gateway, and the delay by the gateway, each ``samples`` times after a warm-up.
+
+    Raises InfraError if a call fails.
+    """
     try:
         return FloorMeasured(
             search_ns=measure_search_floor(work_dir, samples),

@@ -19,8 +19,10 @@ from memarena.readers.helpers import KEY_VARIABLES
 
 START_TIMEOUT_S = 60.0
 _SAFE_PATH_SINCE = Version("3.11")
+"""First version of Python with the option ``-P``."""
 UNCONFINED = ProcessIsolation()
 _CONTRACT = Path("proto/memarena/v1/memory_backend.proto")
+"""File by which a checkout of this repository is recognised."""
 _DEATH_S = 0.5
 """How long a process may take to end after its connection broke."""
 
@@ -96,8 +98,9 @@ def launch(
 
 
 def _checkout_of(folder: Path) -> Path:
-    """Return the checkout if the backend is in its ``backends/``, since it may read the contract there; else its
-    folder.
+    """Return the checkout that has the backend's folder in ``backends/``, since a backend may read the contract there.
+
+    For any other backend, return its own folder.
     """
     checkout = folder.parents[1] if folder.parent.name == "backends" else folder
     return checkout if (checkout / _CONTRACT).is_file() else folder

@@ -1,5 +1,6 @@
 """Removes containers and networks of a run that was killed (``python -m memarena.execution.backends.reaper``).
 
+Docker does not end containers with the process that started them, so that each run with containers starts a reaper.
 Each line of standard input is ``+ KIND ID`` or ``- KIND ID`` (container, network). When the pipe closes, because the
 run ended or was killed, all resources that were announced and not withdrawn are removed, by their ids.
 """

@@ -1,4 +1,8 @@
-"""Holds the connection to one cell's backend: starts it, checks its Describe, and restores it after a crash."""
+"""Holds the connection to one cell's backend: starts it, checks its Describe, and restores it after a crash.
+
+A process, a container and a server at an address look the same from here on. Whether a failed call was the backend's
+crash is decided here too: a broken connection must not count against a backend, and no call may go to a dying process.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +27,15 @@ from memarena.meters.footprint import Footprint
 from memarena.processes import STARTS_AFTER_KILL
 
 _DEATH_GRACE_S = 1.0
-"""A crash shows on the socket before it shows on the process: how long it is given to show there."""
+"""Time to wait for the end of a process after its connection broke: a crash shows on the socket first."""
 _END_GRACE_S = 15.0
-"""How long a process that serves no more may take to end. Docker's own grace after ``docker stop`` is 10 s."""
+"""Time in which a process that serves no more must end. Docker's own grace after ``docker stop`` is 10 s."""
 _PROBE_S = 0.05
+"""Time between two looks at a process that may be ending."""
 _DROP_GRACE_S = 0.2
-"""A connection that broke is noticed on another thread: how long that is given, before anything connects again."""
+"""Time to wait for the thread that notices a broken connection, before anything connects again."""
 _ENDINGS = frozenset({"UNAVAILABLE", "CANCELLED", "UNKNOWN"})
-"""Codes with which a call may fail because the backend is ending: which one is a matter of its gRPC library."""
+"""Codes with which a call may fail because the backend is ending; which of them depends on its gRPC library."""
 
 _CAPABILITIES: Mapping[int, str] = {number: name for name, number in pb.Capability.items()}
 _TOKEN_COUNTINGS: Mapping[int, str] = {number: name for name, number in pb.TokenCounting.items()}
@@ -53,15 +58,15 @@ class BackendGoneError(Exception):
 
 
 class BackendAwayError(CellError):
-    """Nothing, or another backend, serves at an address by now. Whose doing that is cannot be known from here."""
+    """An address has no server any more, or another one. Whose fault that is cannot be known from here."""
 
 
 class BackendSession:
-    """A backend that was launched or is reached at an address. ``close`` ends a launched one.
+    """A backend that was launched or is reached at an address. ``close`` ends a launched backend.
 
-    ``settings`` are environment variables for what is launched, ``restarts`` how often it is started again, or how
-    often one at an address may lose its days; ``containers`` is needed for a backend that is a container, and
-    ``isolation`` is for a backend that is a process.
+    ``settings`` are environment variables for a launched backend. ``restarts`` is how often a launched backend may be
+    started again, and how often a backend at an address may lose its days. ``containers`` is needed for a backend that
+    is a container, and ``isolation`` is for a backend that is a process.
     """
 
     def __init__(
@@ -92,6 +97,7 @@ class BackendSession:
         self._overdue = ""
         self._away = False
         self._drops_known = 0
+        """Number of broken connections that were dealt with; more of them mean that the backend may be another."""
         self.returns = 0
         """Number of times that the backend was restored; proofs about its memory from before no longer hold."""
 
@@ -241,7 +247,7 @@ class BackendSession:
             self._process = None
 
     def _start(self) -> pb.DescribeResponse:
-        """Start or reach it. One that is killed while it starts is started again: its command is not at fault."""
+        """Start or reach the backend; start it again if it is killed meanwhile, as its command is not at fault."""
         for starts_left in reversed(range(STARTS_AFTER_KILL + 1)):
             try:
                 return self._start_once()

@@ -1,1 +1,1 @@
-"""Executes one cell: sends days, asks questions, and logs each fact as it happens."""
+"""Executes one cell, a backend with a reader and a seed: sends days, asks questions, and logs each fact at once."""

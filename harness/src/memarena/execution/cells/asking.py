@@ -1,4 +1,8 @@
-"""Asks one question: the timed Search, then the Answer, then a single record of both."""
+"""Asks one question: the timed Search, then the Answer, then a single record of both.
+
+The record says whose failure an attempt was: the backend's, which counts as wrong, or that of the harness and its
+models, which does not. Backends are compared fairly only if the two are never confused.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +36,13 @@ from memarena.log.records import (
 )
 
 _TOKEN_BYTES = 4
+"""Bytes per token of a backend that counts as the contract proposes: UTF-8 bytes divided by 4."""
 _OWN_TOKEN_BYTES = 8
 """Bytes per token assumed for a tokenizer that only the backend knows: more than any text of people has."""
 _SCAFFOLD_BYTES = 8192
+"""Bytes of a prompt that are neither context nor question, instructions above all: a generous bound."""
 _ITEM_LAYOUT_BYTES = 256
+"""Bytes that laying out an item may add, such as its date and number."""
 _MOST_NOTICES = 64
 _NOTICE_CODE_CHARS = 100
 _NOTICE_CHARS = 1_000
@@ -52,6 +59,7 @@ class Replies:
 
     search: SearchSpan
     answer: AnswerSpan | None
+    """None if Search failed, so that no answer was requested."""
     calls: Calls
     started_mono_ns: int
     answer_started_mono_ns: int
@@ -88,7 +96,8 @@ def record_of(
     replies: Replies,
     audit: LifeAudit | None,
 ) -> QuestionAsked:
-    """Return the record of the attempt. ``audit``: that of the ingested life; None: nothing is audited."""
+    """Return the record of the attempt. ``audit`` is the audit of the ingested life; None: nothing is audited."""
+    # The audit comes first, since its findings decide the status.
     calls = replies.calls
     search, answer = replies.search, replies.answer
     if audit is not None:
@@ -121,7 +130,7 @@ def audited(
 ) -> tuple[SearchSpan, AnswerSpan | None]:
     """Return both spans with their items audited; failed if items or prompt have forbidden text (SPEC.md SRC, ANS).
 
-    A diagnostic may be sent more than its own life (SPEC.md EVD), so that nothing of its text fails it.
+    A diagnostic may be sent more than its ego's life (SPEC.md EVD), so that no text fails it.
     """
     search, answer, question_text, day = replies.search, replies.answer, question.question_text, question.day
     search = search.model_copy(update={"items": audit.items(search.items, day)})
@@ -162,10 +171,10 @@ def status_and_cause(
 ) -> tuple[Status, str]:
     """Return the status of an attempt and, unless it was answered, its cause in a line.
 
-    A model server that failed is ours, and a reader that cannot read the prompt is no fault of the backend's, whatever
-    the backend made of it.
-
-    ``stalled`` is the model call that used up the deadline, if one did.
+    The order decides. First the model servers: their failure is ours, whatever the backend made of it. Then a prompt
+    that the reader does not understand, which is no fault of the backend's unless it broke the contract. What remains
+    is the backend's, except for a failed answer of central reading. ``stalled`` is the model call that used up the
+    deadline; None if there is none.
     """
     if (of_servers := _of_servers(calls, stalled)) is not None:
         return of_servers
@@ -206,7 +215,7 @@ def _made_good(call: GatewayCall, later: Sequence[GatewayCall]) -> bool:
 
 
 def _not_understood(calls: Sequence[GatewayCall]) -> GatewayCall | None:
-    """Return a reader's last call if it did not recognise context and question in the prompt; else None."""
+    """Return the last generating call if its reader recognised no context or question in the prompt; else None."""
     last = next(reversed(generating(calls)), None)
     return last if last is not None and last.upstream_code == PROMPT_NOT_UNDERSTOOD else None
 

@@ -1,4 +1,9 @@
-"""Executes one cell: a backend from its first day to its last question, ego by ego."""
+"""Executes one cell: a backend with one reader and one seed, from its first day to its last question, ego by ego.
+
+An ego is the person whose device is simulated; its namespace is the backend's memory of it. A backend or model that
+fails on the way must neither end the run nor change what the memory holds, which is why days are sent again, backends
+restored and questions repeated here.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +31,7 @@ from memarena.execution.metering import CellPhases
 from memarena.execution.planning.progress import CellProgress, EgoProgress
 from memarena.log.records import AnyRecord, Cell, FootprintTaken, NamespaceOpened, Problem, Question, QuestionAsked
 
+# Unspecified means bytes divided by 4, too.
 _COUNTS_BYTES = {pb.TOKEN_COUNTING_UNSPECIFIED, pb.TOKEN_COUNTING_UTF8_BYTES_DIV_4}
 
 
@@ -172,6 +178,7 @@ class _EgoRun:
             self._give_up(error)
 
     def _is_done(self) -> bool:
+        """Whether all questions have an outcome and all days came in, unless the backend is gone for this ego."""
         questions_left = any(q.instance.instance_id not in self._progress.finished for q in self._pending)
         return not questions_left and (self._state.horizon_reached or self._state.gone)
 
@@ -190,6 +197,7 @@ class _EgoRun:
         first = min((q.day for q in self._pending), default=self._horizon)
         if state.attempt is not None and state.last_day is not None and state.last_day <= first:
             ids = self._ids_of(state.attempt)
+            # Earlier days are not sent again, but items may name their sessions and turns by opaque id.
             for day in range(state.last_day):
                 self._sender.remember(day, ids)
             # A backend that is ahead of the log, because the harness was killed in between, shows too much.
@@ -316,6 +324,7 @@ class _EgoRun:
 
     def _ask(self, question: Question) -> QuestionAsked:
         """Ask a question, and again if it was lost because the backend ended or went away (see lost_retries)."""
+        # Counts the attempts that remain: 1, 0 for a single retry.
         for again in reversed(range(self._config.lost_retries + 1)):
             attempt = self._ask_once(question, again=again > 0)
             if not attempt.lost:
@@ -323,7 +332,11 @@ class _EgoRun:
         return attempt
 
     def _ask_once(self, question: Question, *, again: bool) -> QuestionAsked:
-        """Ask. What was lost with the backend is no outcome if it may be asked ``again``, also by a later process."""
+        """Ask a question once, after restoring a lost backend, and record the attempt.
+
+        ``again``: it may be asked another time, so that an attempt that ended with the backend is marked as lost and is
+        no outcome.
+        """
         if self._session.lost() or self._session.returns != self._proven:
             self._come_back(question.day)
         assert self._ids is not None

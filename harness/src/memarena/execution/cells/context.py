@@ -27,7 +27,7 @@ _ROLES: Mapping[Role, pb.ModelRole.ValueType] = {
 
 @dataclass(frozen=True)
 class AskContext:
-    """A cell with the gateway and the reader that it uses. ``answers_itself``: ask the backend for answers."""
+    """What the questions of a cell share: its gateway and reader, and what its backend can do."""
 
     cell: Cell
     gateway: Gateway
@@ -36,6 +36,7 @@ class AskContext:
     """Name by which the gateway offers the reader."""
     reader_client: ReaderClient
     answers_itself: bool
+    """Whether the backend is asked for answers; False: the harness reads Search's items (central reading)."""
     counts_bytes: bool
     """Whether the backend counts tokens as UTF-8 bytes / 4, so that its bounds can be checked."""
     prompt_style: StyleName
@@ -106,7 +107,10 @@ def _model(helper: Upstream, window_tokens: int, role: Role) -> pb.Model:
 
 
 def fixed_names(reader_model: str, helpers: Sequence[Upstream]) -> dict[str, str]:
-    """Return the model behind each role, whose name is the same in every run: for servers that are configured once."""
+    """Return the model behind each role, by role; without an extractor, the reader extracts.
+
+    A server that is configured once, not for each run, names a model by its role.
+    """
     names = {"extractor": reader_model, "reader": reader_model}
     names.update((helper.role, helper.model) for helper in helpers)
     return names
@@ -159,12 +163,13 @@ def waited_ns(calls: Sequence[GatewayCall], since_mono_ns: int, until_mono_ns: i
     """Return how long calls waited for a busy server or a limit, in ns; waits at the same time count once.
 
     Args:
-        calls: of one RPC.
+        calls: model calls of one RPC.
         since_mono_ns: monotonic reading from which waits count.
-        until_mono_ns: that up to which they count; None: to their end.
+        until_mono_ns: monotonic reading up to which they count; None: to their end.
     """
     waiting = [(call.started_mono_ns + (call.received_to_forwarded_ns or 0), call.waited_ns) for call in calls]
     waits = sorted((began, began + waited) for began, waited in waiting if waited)
+    # ``last`` is the end of what is counted so far, so that overlapping waits are not counted twice.
     total, last = 0, since_mono_ns
     for began, ended in waits:
         end = ended if until_mono_ns is None else min(ended, until_mono_ns)

@@ -1,8 +1,9 @@
 """Probes deletion: after an ego's last question it calls Forget, and searches for the deleted text again.
 
-What is forgotten is drawn from the ego's days and not from the questions. A turn counts as found where an item names it
-(or, of a session that was forgotten, the session) or contains its words. Only turns that were found before count, so
-that a memory that cannot find cannot shine; turns from elsewhere tell whether it forgot more than it was asked to.
+What is forgotten is drawn from the ego's days and not from the questions. Search returns a turn if an item names it (or
+its session, where a session is forgotten) or contains its words. Only turns that Search returned before Forget count:
+otherwise a memory that returns little would seem to forget well. A control, a turn of another session, shows whether
+the memory forgot more than was requested.
 """
 
 from __future__ import annotations
@@ -42,21 +43,22 @@ _TURNS = 3
 
 @dataclass(frozen=True)
 class _StatedTurn:
-    """A turn whose words distinguish it from all others."""
+    """A turn that is long enough to be searched for by its words."""
 
     turn_id: str
     session_id: str
     text: str
     words: str
-    """Return the text with single spaces."""
+    """The text with single spaces."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What Forget has to delete (a session id, a name, or words), and the turns that no later search may return."""
+    """What Forget has to delete, and the turns that no later search may return."""
 
     kind: Kind
     value: str
+    """A session id, a person's name, or the words of a turn, by ``kind``."""
     turns: tuple[_StatedTurn, ...]
     control: _StatedTurn | None
     """A turn of another session that must remain."""
@@ -101,6 +103,7 @@ def _stated_turns(dataset: Dataset, ego: str) -> tuple[list[_StatedTurn], list[s
 
 
 def _stated_once(turn: _StatedTurn, texts: Iterable[str]) -> bool:
+    # A turn whose words another text repeats may rightly be returned after it was forgotten.
     return sum(turn.words in text for text in texts) == 1
 
 

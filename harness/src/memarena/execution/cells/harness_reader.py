@@ -1,6 +1,8 @@
-"""Implements central reading: the harness answers from Search's items if a backend has no Answer.
+"""Implements central reading: the harness asks the reader over Search's items, instead of the backend's Answer.
 
-The same engine as in the kit (``memarena_answering``) and the same gateway, so that TTFT is measured in one place.
+It is used for backends without Answer, and for all if ``central_reading`` is set. Prompts are built by the same engine
+as in the kit (``memarena_answering``), and calls go through the same gateway, so that both kinds of answers and their
+TTFT (time to the first token) can be compared.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Sends days: one Ingest per day, retried if the contract allows it, with a record for each."""
+"""Sends days: one Ingest per day, retried if the contract allows it, with a record for each.
+
+After a crash a memory may lack days that it had confirmed, and its answers would be wrong through no fault in recall.
+So a backend must prove that it still has its days (it calls a day that is sent again a replay), or gets all of them
+again in a new namespace.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +29,7 @@ from memarena.log.records import GatewayCall, IngestDone
 T = TypeVar("T")
 
 _TRIES = 5
+"""Most attempts at one call, the first included."""
 _ONCE_MORE = frozenset({"DEADLINE_EXCEEDED", "DATA_LOSS"})
 """Codes after which the same call is retried once (SPEC.md ING)."""
 _BACKOFF_S = 1.0
@@ -47,7 +53,7 @@ class NamespaceLostError(Exception):
 
 
 class ProblemSink(Protocol):
-    """Writes one line about what went wrong to the log, and whose fault it was."""
+    """Writes a line on a failure to the log, with whose fault it is."""
 
     def __call__(self, message: str, cause: Literal["backend", "infra"] = "backend") -> None: ...
 
@@ -104,7 +110,8 @@ class DaySender:
         self._append(record)
         self._compare_day(day, record)
         if day and self._bring_back():
-            # It came back while the day came in: an empty memory takes in a later day as its first one.
+            # It was restarted during the call: an empty memory accepts a later day as its first, so the day before
+            # is checked too.
             for on_day in (day - 1, day):
                 self._still_knows(on_day, ids, day)
 
@@ -145,7 +152,10 @@ class DaySender:
         )
 
     def _persist(self, call: Callable[[], T], after_revival: Callable[[], None] = lambda: None) -> T:
-        """Make an untimed call, with retries if allowed; a lost backend is restarted before."""
+        """Call Ingest or Reset, with retries if allowed; a lost backend is restarted first.
+
+        ``after_revival`` runs after such a restart, before the call.
+        """
 
         def once() -> T:
             if self._bring_back():
@@ -166,6 +176,7 @@ class DaySender:
         return failure is not None
 
     def _still_knows(self, confirmed: int | None, ids: NamespaceIds, latest: int) -> None:
+        """Raise NamespaceLostError unless the backend still has day ``confirmed``; None: no day is confirmed yet."""
         if confirmed is not None and (self._again or not self.holds(confirmed, ids, latest)):
             raise NamespaceLostError(lost_after_crash(confirmed, again=self._again), "backend")
 

@@ -1,8 +1,9 @@
 """Converts days and questions of the data set to messages of the contract, and returned items back.
 
-This is the only place that builds requests, so it is the only place through which anything could leak: it is given
-questions' words, people, times and days, never gold. Privileged evidence is added in one function, and days of evidence
-sessions alone are made by one projection, which callers use for diagnostic backends alone.
+All content of a data set that a cell sends to a backend passes through this module, so that a leak of gold would be
+here. Requests hold questions' words, people, times and days, with opaque ids. Evidence, and the marker that follows
+from the gold of a permission question, are added by :func:`add_privileged_evidence` alone, and days of evidence
+sessions by one projection; callers use both for diagnostic backends only.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ def day_batch(
 
     Any projection but the ego's is for DIAGNOSTIC backends alone (SPEC.md EVD-5). Evidence is sessions, never events.
     """
+    # None: every person's sessions.
     seer = ego if projection == "ego" else None
     header = pb.DayHeader(
         namespace=ids.namespace,
@@ -157,6 +159,7 @@ def search_request(
         requester.participant_id = ids.make(IdKind.PARTICIPANT, instance.asker_agent_id)
         requester.display_name = question.asker_name
         requester.relationship = question.relationship
+    # Not from the instance's id: the same question by the same asker at the same time has the same query id.
     identity = "\x00".join((question.asked_at, question.asker_name, question.question_text))
     return pb.SearchRequest(
         namespace=ids.namespace,

@@ -1,4 +1,8 @@
-"""Recognises answers without content or with a part of it: empty, cut off, filtered, spent on reasoning."""
+"""Recognises answers without content or with a part of it: empty, cut off, filtered, spent on reasoning.
+
+Such an answer still counts, but a run and its report warn of many: the settings, such as the limit of tokens, may be at
+fault, and not the memory.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from memarena_answering import ParsedAnswer
 from memarena.execution.cells.context import generating
 from memarena.log.records import GatewayCall, NonAnswer
 
+# Finish reasons of several servers for a reply that a content filter held back.
 _FILTERED = frozenset({"content_filter", "refusal", "safety", "recitation", "prohibited_content", "blocklist"})
 _END_CHARS = 24
 """How much of an answer's end tells whether its string was closed."""

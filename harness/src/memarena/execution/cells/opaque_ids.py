@@ -1,5 +1,6 @@
 """Makes the opaque ids that a backend gets instead of the data set's ids.
 
+A real id such as ``coun_0001`` names the family of a question, and a person's id would link two namespaces.
 An id is a keyed hash (HMAC-SHA256) of namespace, kind and real id. Without the key it carries nothing: no name, no
 order, no family; and the same person has another id in another namespace. The key is drawn per run and kept in the
 manifest, so that a resumed run makes the same ids.
@@ -33,7 +34,7 @@ def opaque_id(key: bytes, *parts: str) -> str:
 
 
 class NamespaceIds:
-    """Ids of one namespace, both ways. Real ids are remembered as they are first used."""
+    """Translates ids of one namespace both ways; a hash has no inverse, so that real ids are stored when first used."""
 
     def __init__(self, key: bytes, cell_id: str, ego: str, attempt: int) -> None:
         self._key = key

@@ -1,4 +1,7 @@
-"""Times Search apart from the questions: the same queries after different numbers of ingested days."""
+"""Times Search apart from the questions: the same queries after different numbers of ingested days.
+
+``memarena latency growth`` shows with it how Search slows down as a history grows.
+"""
 
 from __future__ import annotations
 

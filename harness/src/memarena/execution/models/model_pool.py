@@ -32,11 +32,14 @@ from memarena.readers.types import RunningReader
 
 @dataclass
 class _Entry:
+    """A reader of the run, running or not."""
+
     config: ReaderConfig
     expected: RunningReader
     """The reader at its first start, or as planned before it."""
     running: RunningReader | None = None
     on_demand: bool = False
+    """Whether it starts when a cell needs it, not with the run."""
 
 
 class ReaderPool:
@@ -143,7 +146,7 @@ class ReaderPool:
 
 
 def planned_reader(config: ReaderConfig) -> RunningReader:
-    """Return a reader that the harness will start, as known before. Raises ReaderError for invalid settings."""
+    """Return a reader as planned, before the harness starts it. Raises ReaderError for invalid settings."""
     if config.spec.startswith(LLAMACPP):
         return planned_llamacpp(config.spec, config.window_tokens)
     settings = _sglang(config)

@@ -23,12 +23,13 @@ SERVERS: Mapping[str, str] = {
 }
 """Servers that can be installed, and what that takes."""
 PYTHONS = ">=3.11,<3.13"
-"""For which their packages are pinned."""
+"""Versions of Python for which the servers' packages are pinned."""
 GLIBC = "2.34"
-"""Oldest that the wheels of the servers with CUDA are built for (manylinux_2_34)."""
+"""Oldest glibc that the wheels of the servers with CUDA support (manylinux_2_34)."""
 DRIVERS: Mapping[int, int] = {12: 525, 13: 580}
 """Oldest NVIDIA driver for each major version of CUDA (CUDA Toolkit release notes, minor-version compatibility)."""
 _CUDA = re.compile(r"^nvidia-cuda-runtime(?:-cu\d+)?==(\d+)\.(\d+)", re.MULTILINE)
+"""The pin of CUDA, such as ``nvidia-cuda-runtime-cu12==12.8.90``; a server without it needs no GPU."""
 
 
 def reader_environment(server: str) -> BackendEnvironment:
@@ -82,6 +83,6 @@ def server_program(server: str) -> tuple[str, ...]:
     """
     try:
         location = reader_environment(server).environment_path()
-    except RunError:  # no Python fits: installing it says so
+    except RunError:  # no Python fits, which installing the server reports
         return (sys.executable,)
     return tuple(outside_the_harness([str(location.python)])) if location.whole_stamp() else (sys.executable,)

@@ -12,7 +12,7 @@ MOST_IN_A_ROW_LATER = 20
 
 
 class ReaderFailures:
-    """Counts for each reader the questions that failed since its last answer."""
+    """Counts, for each reader, the questions that failed since its last answer; a question counts once."""
 
     def __init__(self) -> None:
         self._failed: dict[str, set[tuple[str, str]]] = {}

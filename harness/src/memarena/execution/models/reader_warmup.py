@@ -1,4 +1,7 @@
-"""Prepares a reader before anything is timed: probe, check of the chat template, warm-up."""
+"""Prepares a reader before anything is timed: probe, check of the chat template, warm-up.
+
+A reader that answers nothing, cuts prompts or uses another template would otherwise show only in the results.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def prepare_reader(
 
 
 def longest_prompt_tokens(reader: RunningReader, config: RunConfig) -> int:
-    """Return about the tokens of a run's longest prompt: its budget, or the reader's window less the reply."""
+    """Return roughly the tokens of a run's longest prompt: its budget, or the reader's window less the reply."""
     room = reader.ref.context_window_tokens - config.max_answer_tokens - config.reasoning_tokens - _MARGIN_TOKENS
     return max(1, min(config.max_context_tokens, room))
 

@@ -24,10 +24,11 @@ Append = Callable[..., None]
 
 @dataclass(frozen=True)
 class ModelServices:
-    """Readers, the run's other models, and the gateway through which all of them are called."""
+    """The models of a run, and the gateway through which all of them are called."""
 
     readers: ReaderPool
     helpers: HelperPool
+    """Models other than readers: an embedder, an extractor, a reranker, as configured."""
     gateway: Gateway
 
     def client(self) -> ReaderClient:
@@ -47,6 +48,7 @@ class ModelServices:
         except ReaderError as error:
             raise InfraError(str(error)) from error
         self.gateway.add_upstream(reader.upstream)
+        # The manifest is written already, so what the server reports about itself goes into the probe's record.
         prepare_reader(reader, self.readers.config(name), config, self.gateway, append, after_manifest=True)
 
     def release(self, except_for: str) -> None:
@@ -55,7 +57,7 @@ class ModelServices:
             self.gateway.remove_upstream(model)
 
     def begin_cell(self, name: str) -> RunningReader:
-        """Return the reader for a new cell. Raises InfraError if it cannot be made ready."""
+        """Return the reader ``name`` for a new cell. Raises InfraError if it cannot be made ready."""
         reader = self.readers[name]
         try:
             reader.begin_cell()
@@ -69,9 +71,10 @@ class ModelServices:
             prepare_reader(reader, self.readers.config(reader.ref.name), config, self.gateway, append)
 
     def heal(self, name: str, append: Append) -> None:
-        """Restart and probe this reader and all helpers as needed after an infrastructure failure.
+        """Restart helpers and this reader if their processes have ended, and probe the reader.
 
-        Raises InfraError if that fails.
+        Called after a failure of infrastructure, so that the next question does not go to a dead model. Raises
+        InfraError if a model does not come back or the probe fails.
         """
         self._heal_helpers(append)
         reader = self.readers[name]

@@ -29,6 +29,7 @@ from memarena.readers.types import RunningReader
 VARIABLE = "MEMARENA_SHARED_READERS"
 """Environment variable of a run: the folder in which shared readers are recorded."""
 _CONNECT_S = 2.0
+"""Time in which a shared reader must accept a connection."""
 _GPU_FLAG = "--base-gpu-id"
 """SGLang's flag for the GPU of a server."""
 
@@ -37,6 +38,8 @@ Start = Callable[[ReaderConfig, Path], RunningReader]
 
 
 class _Note(BaseModel):
+    """The record of a shared reader in the folder, as JSON."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     ref: ReaderRef
@@ -78,7 +81,10 @@ def published(config: ReaderConfig) -> RunningReader | None:
 
 @dataclass
 class _SharedReader:
+    """A reader of the host, running or not."""
+
     gpu: str | None = None
+    """Device that it occupies, as :func:`device_of` returns it: a GPU's number or ``cpu``; None for neither."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     reader: RunningReader | None = None
 
@@ -150,7 +156,10 @@ class ReaderHost:
 
 
 def server_key(config: ReaderConfig) -> str:
-    """Return the key of a server: a hash of its configuration without its name in reports and the needs of cells."""
+    """Return the key of a server: a hash of its configuration without its name in reports.
+
+    ``needs`` is a field of a sweep's readers alone (:class:`memarena.sweep.plan.ReaderEntry`), which no run knows.
+    """
     return hashlib.sha256(config.model_dump_json(exclude={"name", "needs"}).encode()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Defines the deadlines of calls to a backend, and their budgets for model calls."""
+"""Defines the deadlines of calls to a backend, and their budgets for model calls: fields of a run's configuration."""
 
 from __future__ import annotations
 

@@ -45,10 +45,12 @@ SEED_LABELS: dict[str, tuple[float, int]] = {"s1": (0.0, 1), "s2": (0.3, 2), "s3
 SeedLabel = Literal["s1", "s2", "s3", "s4"]
 _Style = Literal["backend", "text_sessions", "json_context"]
 _SECRET = re.compile(r"(^|_)(KEY|TOKEN|SECRET|PASSWORD)(_|$)")
+"""Names of variables that probably hold a secret, such as ``OPENAI_API_KEY``; not ``MONKEY`` or ``TOKENIZER``."""
 FRAMING_OPTIONS = frozenset({"identity", "policy"})
 """Options that act in a backend's own Answer alone, by the convention of the kit."""
 
 _questions, _backends, _readers, _models, _measured, _logged = (partial(Setting, panel) for panel in Panel)
+# Reasons why the file of a latency study may not set a field (Setting.set_by_study).
 _FROM_THE_LIST = "they follow from the list of queries"
 _OF_GROWTH = "memarena latency growth times Search by days of history"
 

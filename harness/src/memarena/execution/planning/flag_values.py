@@ -1,6 +1,8 @@
 """Parses flags whose text is not simply a value of the field's type: lists, entries of maps, files of ids.
 
-Each constant is a :class:`~memarena.execution.planning.settings.Form`; ``map_form`` and ``map_of_maps_form`` make one.
+Each constant is a :class:`~memarena.execution.planning.settings.Form`: the type in which the command line takes the
+flag, and a function from (flag, field, value) to fields of RunConfig by name. ``config`` and ``model_config`` attach
+them to fields; ``map_form`` and ``map_of_maps_form`` make further forms.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ def _as_ids_of_file(flag: str, field: str, path: Path) -> dict[str, object]:
 
 
 def _as_thinking(flag: str, field: str, text: str) -> dict[str, object]:
-    """Parse ``on``, ``off``, ``default``, or a budget of tokens, which means on."""
+    """Parse ``on``, ``off``, ``default``, or a budget of tokens, which means on and sets ``reasoning_tokens`` too."""
     return {field: "on", "reasoning_tokens": int(text)} if text.isdecimal() else {field: text}
 
 
@@ -68,7 +70,9 @@ def _as_prompt_styles(flag: str, field: str, styles: list[str]) -> dict[str, obj
 
 
 WORDS = Form(str, _as_list)
+"""A list in one text, separated by commas: ``--seeds s1,s2``."""
 REPEATABLE = Form(list[str], lambda flag, field, values: {field: values})
+"""A list of which each entry is a flag: ``--ego a --ego b``."""
 ABSOLUTE_PATH = Form(Path, _as_absolute_path)
 DAY_NUMBERS = Form(str, _as_day_numbers)
 IDS_OF_FILE = Form(Path, _as_ids_of_file)

@@ -21,6 +21,7 @@ from memarena.readers.request_settings import DEFAULT_PATIENCE_S
 
 _readers, _models = partial(Setting, Panel.READERS), partial(Setting, Panel.MODELS)
 _FIXED_FIELDS = frozenset({"model", "messages", "stream", "prompt"})
+"""Fields of a request that ``params`` and ``drop`` must not change, since they are what the reader is asked."""
 
 
 class ReaderConfig(BaseModel):

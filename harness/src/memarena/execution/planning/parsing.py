@@ -9,6 +9,7 @@ from memarena.execution.planning.config import SETTINGS, RunConfig
 from memarena.execution.reasons import reason_of
 
 _BY_PATH = {(each.role, each.name): each for each in SETTINGS}
+"""Settings by role and name: ``("readers", "window_tokens")``, or ``("", "seeds")`` for a setting of the run itself."""
 
 
 def parse_config(content: object, where: str | None) -> RunConfig:

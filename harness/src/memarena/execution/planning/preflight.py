@@ -1,4 +1,7 @@
-"""Checks the conditions of a run before it begins or goes on: folder, configuration, plan, backends, disk."""
+"""Checks the conditions of a run before it begins or goes on: folder, configuration, plan, backends, disk.
+
+A run may take days, so that the engine refuses here, with one line, what would otherwise fail in the middle of it.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,7 @@ MIN_FREE_BYTES = 16 << 20
 """A run does not begin, and does not go on, with less free space than this for its log and the backends' data."""
 
 _LEFT_BY_A_FALSE_START = {"readers", "meters", "writer.lock"}
+"""What a run makes in its folder before its log exists."""
 
 
 def check_out(request: RunRequest) -> None:
@@ -88,6 +92,7 @@ def effective_config(request: RunRequest, previous: RunProgress | None) -> RunCo
     if request.config is None:
         return logged_config
     config = request.config
+    # Settings that a resumed run may not change. Those of models have a role; logged_plan compares the models.
     for name in sorted(flag.name for flag in SETTINGS if flag.setting.fixed and not flag.role):
         if getattr(config, name) != getattr(logged_config, name):
             raise RunError(
@@ -142,7 +147,7 @@ def check_windows(plan: RunPlan) -> None:
 
 
 def _identity(reader: ReaderRef) -> tuple[str, str, str]:
-    """Return the parts of a reader that must be the same for its answers to be counted with earlier ones."""
+    """Return the parts of a reader that must not change in a run, since all its answers are counted together."""
     return reader.name, reader.model, reader.details.get("weights_sha256", "")
 
 
@@ -167,13 +172,18 @@ def check_backends(
     isolation: ProcessIsolation,
     say: Callable[[str], None],
 ) -> None:
-    """Ask backends that could refuse the plan who they are, before there is a log: those reached by address, and those
-    that are given options. The others are as their manifests say, and only what they cannot start without is looked
-    for. One that takes part under several names is asked once for each way in which it is started. ``say`` is told who
-    answered at an address; one that goes by the name of another backend that is known here is refused.
+    """Check, before there is a log, that all backends can be started and that none refuses the plan.
+
+    Only a backend that could refuse is started or called for its Describe: one at an address, a container, and one that
+    gets options or settings. All others are as their manifests say. A backend in the run under several names is called
+    once for each way in which it is started. ``say`` gets a line on what answered at an address.
+
+    Raises :class:`RunError` or CellError, also for a server at an address that goes by another known backend's name.
     """
     answers: list[tuple[BackendChoice, Mapping[str, str], pb.DescribeResponse]] = []
+    # One cell of each backend: its cells differ only in reader and seed, which Describe does not depend on.
     cells = list({c.backend: c for c in plan.manifest.cells}.values())
+    # First what costs nothing to check, for all backends, so that none is started in vain.
     for cell in cells:
         choice = plan.backends[cell.backend]
         if isinstance(choice, LaunchableBackend) and (missing := choice.missing(cell.backend_settings)) is not None:
@@ -186,12 +196,13 @@ def check_backends(
             check_network(cell.backend, choice.address, request.security)
         if isinstance(choice, LaunchableBackend) and not (cell.backend_options or cell.backend_settings):
             continue
+        # How it is started, whatever its name in the run.
         key = choice.model_copy(update={"name": ""}), cell.backend_settings
         same_answer = next((description for *started, description in answers if tuple(started) == key), None)
         if same_answer is not None:
             check_description(cell, same_answer)
             if isinstance(choice, AddressedBackend):
-                _who_answered(choice, cell, same_answer)
+                _who_answered(choice, cell, same_answer)  # for its check of the name
             continue
         with tempfile.TemporaryDirectory(prefix="memarena-") as folder:
             link = BackendSession(
@@ -220,7 +231,7 @@ def check_network(backend: str, address: str, security: Security) -> None:
     try:
         addresses = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
     except OSError:
-        return  # connecting to it says so
+        return  # an unknown host is reported when it is connected to
     if public := sorted(
         public_address for public_address in addresses if ipaddress.ip_address(public_address).is_global
     ):
@@ -231,6 +242,7 @@ def check_network(backend: str, address: str, security: Security) -> None:
 
 
 def _who_answered(choice: AddressedBackend, cell: Cell, description: pb.DescribeResponse) -> str:
+    """Return a line on the server at an address. Raises RunError if the cell has the name of another known backend."""
     record = described(cell.cell_id, description)
     server = f"{record.name} {record.version} ({record.backend_kind}, contract {record.contract_version})"
     if cell.backend != record.name and cell.backend in backends_by_name():

@@ -1,4 +1,7 @@
-"""Reads the progress of a run from its log: finished and open questions, and the state of each namespace."""
+"""Reads the progress of a run from its log: finished and open questions, and the state of each namespace.
+
+A resumed run goes on from it; a run in progress updates it with each attempt.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,18 @@ from memarena.log.store import read_records
 
 MANY_NON_ANSWERS = 0.05
 """Share of a cell's answers without content above which they are reported at once."""
+# The kinds of records that progress depends on; the log holds many others.
 _KINDS = ("run_started", "question", "asked", "namespace", "ingest")
 
 
 @dataclass
 class EgoProgress:
-    """One ego in one cell. ``attempt`` is the number of the namespace in use, ``last_day`` its last committed day."""
+    """The progress of one ego in one cell."""
 
     attempt: int | None = None
+    """Number of the namespace in use, counted from 0; None before the first."""
     last_day: int | None = None
+    """Last day that this namespace has committed; None before the first."""
     horizon_reached: bool = False
     """Whether a namespace of this ego has ingested all days of the world."""
     gone: bool = False
@@ -30,16 +36,17 @@ class EgoProgress:
 
 @dataclass
 class CellProgress:
-    """One cell. ``finished`` holds the instances that need not be asked again, ``answered`` those with an answer.
-
-    ``unread`` are those whose prompt the reader did not understand, ``non_answers`` those whose answer says nothing.
-    """
+    """The progress of one cell. Questions are named by the ids of their instances."""
 
     finished: set[str] = field(default_factory=set)
+    """Questions that need not be asked again."""
     answered: set[str] = field(default_factory=set)
     unread: set[str] = field(default_factory=set)
+    """Questions whose prompt the reader did not understand."""
     non_answers: dict[str, NonAnswer] = field(default_factory=dict)
+    """Reason by question, for answers that say nothing."""
     attempts: dict[str, int] = field(default_factory=dict)
+    """Number of attempts so far, by question."""
     egos: dict[str, EgoProgress] = field(default_factory=dict)
 
     def ego(self, name: str) -> EgoProgress:
@@ -50,6 +57,7 @@ class CellProgress:
         """Count an attempt at a question."""
         instance_id = attempt.instance_id
         self.attempts[instance_id] = attempt.attempt + 1
+        # The last attempt decides: a question asked again may be open again.
         if attempt.status == "infra_failed" or attempt.lost:
             self.finished.discard(instance_id)
             return
@@ -129,6 +137,7 @@ def progress_of(records: Iterable[AnyRecord], run_dir: Path) -> RunProgress:
             ego.horizon_reached |= record.day == progress.manifest.dataset.day_count - 1
         elif record.kind == "asked":
             cell = progress.cells[record.cell_id]
+            # Failed without a Search: it was recorded without being asked, since the backend was gone.
             cell.ego(record.ego).gone |= record.status == "backend_failed" and record.search is None
             cell.note(record)
     if progress is None:

@@ -1,7 +1,8 @@
 """Turns the instances of a data set into the questions of a run: their text, day, order and asker.
 
-Neither gold nor family affects what is sent: the text is the instance's query, to which the
-data set's reader has added the options of a multiple-choice question if the file has them separately.
+Neither gold nor family affects what is sent, nor when: a backend could otherwise learn the answer from text or order.
+The text is the instance's query, to which the data set's reader adds the options of a multiple-choice question if the
+file has them separately.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def plan_questions(dataset: Dataset, instances: Iterable[Instance], protocol: Pr
         dataset: the world that they are about.
         instances: those that the run's filters leave.
         protocol: whether a question is asked on its own day or after the last one.
-        seed: of the permutation, which depends on neither gold, family nor id (:func:`order_key`).
+        seed: seed of the permutation, which depends on neither gold, family nor id (:func:`order_key`).
     """
     questions = [_question(dataset, instance, protocol) for instance in instances]
     return sorted(questions, key=lambda q: (q.instance.ego_agent_id, q.day, order_key(seed, q)))

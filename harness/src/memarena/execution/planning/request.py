@@ -16,20 +16,20 @@ EndReason = Literal["completed", "incomplete", "interrupted", "aborted"]
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """The outcome of a run. ``left`` counts the questions of all cells that have no outcome.
-
-    ``failed_cells`` are those of ``cells`` in which the backend failed every question,
-    ``unread_cells`` those with questions whose prompt the reader did not understand. ``non_answers``: a line for each
-    cell with many answers that say nothing.
-    """
+    """The outcome of a run, from which the CLI derives its last lines and its exit code."""
 
     reason: EndReason
     left: int
+    """Number of questions of all cells that have no outcome."""
     message: str = ""
     failed_cells: tuple[str, ...] = ()
+    """Ids of the cells in which the backend failed every question."""
     unread_cells: tuple[str, ...] = ()
+    """Ids of the cells with questions whose prompt the reader did not understand."""
     cells: int = 0
+    """Number of cells of the run."""
     non_answers: tuple[str, ...] = ()
+    """A line for each cell with many answers that say nothing."""
 
 
 @dataclass(frozen=True)
@@ -44,5 +44,6 @@ class RunRequest:
     cell_token: str | None = None
     """Token for backends whose own server is configured once with it (SPEC.md MOD-8); None if there are none."""
     scoring_files: tuple[DataFiles, ...] = ()
+    """Hashes of the files that scoring uses, for the manifest: this package does not import scoring."""
     configuration: NamedConfiguration | None = None
     """The file that ``config`` was read from, if any."""

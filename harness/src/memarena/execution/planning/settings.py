@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 
 Command = Literal["run", "latency run", "latency growth", "reader check"]
 ToFields = Callable[[str, str, Any], dict[str, object]]
-"""From a flag (as spelled), its field and the typed value to values of fields by name. Raises RunError."""
+"""Converts a flag (as spelled), its field and the typed value to values of fields, by name. Raises RunError."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,14 @@ class Setting:
     """Text in ``--help`` and docs; ``{default}`` is the field's default, ``{role}`` the field that holds the model."""
     form: Form | None = None
     commands: frozenset[Command] | None = frozenset({"run"})
-    """Commands that have a flag for it; empty: it is set in files and from Python alone. None: those of the field that
-    holds the model."""
+    """Commands that have a flag for it; empty: it is set in files and from Python alone. None, for a setting of a
+    model: the commands of the field that holds the model."""
     flag: str = ""
-    """Without hyphens in front, with ``{role}`` as in ``help``; empty: named like the field."""
+    """Name of the flag without leading hyphens, with ``{role}`` as in ``help``; empty: the field's name."""
     long_flag: str = ""
     """Second spelling of the flag, shown first."""
     unit: str = ""
+    """Unit of a number, for docs/settings.md, such as ``tokens``."""
     unset: str = ""
     """Effect of a field that is None or empty, in words, for ``{default}`` and docs."""
     models: type[BaseModel] | None = None
@@ -69,6 +70,7 @@ class Setting:
     """Why the file of ``memarena latency run`` may not set it; "" if it may."""
 
 
+# Values of Setting.commands.
 STUDY: frozenset[Command] = frozenset({"run", "latency run"})
 LATENCY: frozenset[Command] = STUDY | {"latency growth"}
 GROWTH: frozenset[Command] = frozenset({"latency growth"})

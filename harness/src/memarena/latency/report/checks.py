@@ -1,4 +1,8 @@
-"""Builds tables on the reliability of a study: errors by prompt length, TTFT compared with the server's time."""
+"""Builds tables on the reliability of a study: errors by prompt length, TTFT compared with the server's time.
+
+A fit's predictions for other cells are no better than those for held-out questions (left out of the fit, then
+predicted); a stopwatch that disagrees with the server makes all times doubtful.
+"""
 
 from __future__ import annotations
 
