@@ -15,11 +15,15 @@ from memarena.scoring.results import QuestionScore, Stage
 from memarena.scoring.run_facts import RunFacts
 
 ANSWER_WIDTH = 60
+"""Characters of an answer that a line shows, at most."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which questions to list; None does not filter. Every figure of a report is over such a selection."""
+    """Which questions to list; None does not filter.
+
+    The figures of a report are over such selections, so that a command can list the answers behind each.
+    """
 
     cells: frozenset[str] | None = None
     family: str | None = None
@@ -32,7 +36,7 @@ class Filter:
     label: str | None = None
     """Behaviour on a D6 item: ``disclosed`` if flag or label says so; every other label is also ``kept``."""
     ground: str | None = None
-    """Reason why the fact of a DENY item was withheld."""
+    """Reason why the fact of a DENY item was withheld, such as ``no_access``."""
     lag: str | None = None
     difficulty: str | None = None
     tier: str | None = None
@@ -111,6 +115,7 @@ _SEVERAL: dict[str, Callable[[QuestionScore], tuple[str, ...]]] = {
     "action": _action,
     "label": _behaviour,
 }
+"""Filters for which a question may have several values."""
 
 
 def failures_document(facts: RunFacts, questions: Sequence[QuestionScore], chosen: Filter) -> Document:

@@ -1,4 +1,7 @@
-"""Builds the summary at the head of a report: a table, findings, what cannot be concluded, and warnings."""
+"""Builds the summary at the head of a report: a table, findings, what cannot be concluded, and warnings.
+
+``memarena report`` prints it alone unless ``--full`` is set, cut to MOST_LINES lines on a terminal.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ _WORDS = {
     "Search": "p50 above the floor: the same round trip with nothing behind it; TTFT: p50 time to first token",
     "ingest": "for one day of one ego; MB: highest memory of the backend's processes",
 }
+"""Terms of the table and what they mean."""
 _LINES_OF_A_RUN = ("data set", "asked", "apart", "judge", "in text", "verdicts", "reader", "state")
+"""Names of the lines on a run that the summary shows; the full report has all (:func:`summary_section`)."""
 SMALL = Cell(f"n<{FEWEST_QUESTIONS}", faint=True)
 SMALL_MEANS = f"fewer than {FEWEST_QUESTIONS} questions, no share is given"
 

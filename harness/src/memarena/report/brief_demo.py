@@ -1,4 +1,8 @@
-"""Builds the two screens of `memarena demo`: all questions in one table; then slower measurements and next steps."""
+"""Builds the two screens of `memarena demo`: all questions in one table; then slower measurements and next steps.
+
+The first screen needs no language model. The second one has what takes longer: a memory that embeds every history, and
+the times of a language model.
+"""
 
 from __future__ import annotations
 

@@ -93,7 +93,10 @@ def rank(row: BriefRow) -> tuple[float, float]:
 
 
 def _ranking_key(row: BriefRow) -> tuple[int, str, bool]:
-    """Return the key of rows that are ranked together: run, reader, whether answers were made without the reader."""
+    """Return the key of rows that are ranked together: run, reader, whether answers were made without the reader.
+
+    Memories are comparable only with the same questions and the same reader.
+    """
     return row.run, row.reader, row.scores.without_reader
 
 

@@ -138,7 +138,9 @@ _TABLES: tuple[tuple[ChapterName, str, Callable[[Sequence[ReportRow]], Section |
     ("time", "energy", energy_table),
     ("time", "memory-and-disk-of-backends", footprint_table),
 )
-"""Tables of a group in their order: chapter of the HTML report, key, function that makes the table."""
+"""Tables of a group in their order: chapter of the HTML report, key, function that makes the table.
+
+A key is the name that ``--table`` and links use, so it stays the same if the title of a table changes."""
 _ABOVE_CHANCE, _TOKEN_F1, _BASELINES = "above-chance", "token-f1-of-open-answers", "baselines"
 
 

@@ -1,4 +1,7 @@
-"""Formats figures as table cells: shares in percent, times in milliseconds, ranges; ``n/a`` for a missing value."""
+"""Formats figures as table cells: shares in percent, times in milliseconds, ranges; ``n/a`` for a missing value.
+
+All tables use it, so that a figure looks the same everywhere. It also decides which figure is shown as best.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ def percent(share: float | None, digits: int = 1) -> Cell:
 def score(figure: Score | None, *, so_far: bool = False, strong: bool = False) -> Cell:
     """Format a score in percent with its standard deviation over seeds.
 
-    Without a value, because of infrastructure failures or missing verdicts, its range ``low…high``, or one figure if
-    both are equal. ``so_far``: prefix ``~``, since questions are still to be asked.
+    A score without a value, because some questions are unmeasured, has its range ``low…high``, or a single figure if
+    both ends are equal. ``so_far``: prefix ``~``, since questions are still to be asked.
     """
     if figure is None or figure.low is None or figure.high is None:
         return NA
@@ -116,6 +119,7 @@ def is_headline(row: RowScores) -> bool:
 
 
 def _competes(row: RowScores) -> bool:
+    """Whether a row may be best: no diagnostic, no models of the backend's own, every answer made by the reader."""
     return not row.diagnostic and not row.own_model and not row.without_reader
 
 

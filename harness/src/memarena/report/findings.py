@@ -1,7 +1,8 @@
 """Derives the statements of a report from its rows: conclusions that the intervals support, and open questions.
 
-Each statement is a record of its figures with a property ``text``, its sentence. A *verdict* here is a finding about
-which memory has the most right answers.
+A summary states them as sentences, so that no conclusion is drawn from a table that its intervals do not support. Each
+statement is a record of its figures with a property ``text``, its sentence. A *verdict* here is a finding about which
+memory has the most right answers.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Ranking:
 
     reader: str
     right: tuple[tuple[str, float], ...]
-    """(memory, share of right answers, 0 to 1)."""
+    """(memory, share of right answers, 0 to 1) in the order of the ranking."""
     separated: tuple[bool, ...]
     """For each memory but the last: whether the intervals support its order before the next one."""
 
@@ -77,9 +78,10 @@ class Ranking:
 
 @dataclass(frozen=True)
 class EvidenceRetrieved:
-    """(memory, share of the evidence among the first ten items of Search), the highest first."""
+    """How much of the evidence each memory's Search returned."""
 
     recall: tuple[tuple[str, float], ...]
+    """(memory, share of the evidence among the first ten items of Search, 0 to 1), the highest share first."""
 
     @property
     def text(self) -> str:
@@ -148,7 +150,7 @@ class SearchTimes:
     """The fastest and the slowest median Search above the floor."""
 
     quickest: tuple[str, float]
-    """(memory, milliseconds)."""
+    """(memory, median Search in milliseconds)."""
     slowest: tuple[str, float]
 
     @property
@@ -196,10 +198,11 @@ class FewEgos:
 
 @dataclass(frozen=True)
 class OpenOrder:
-    """Two neighbours in a ranking whose intervals overlap: (memory, ends of its interval, 0 to 1)."""
+    """Two neighbours in a ranking whose intervals overlap."""
 
     reader: str
     upper: tuple[str, tuple[float, float]]
+    """(memory, ends of its interval, 0 to 1)."""
     lower: tuple[str, tuple[float, float]]
 
     @property
@@ -300,7 +303,7 @@ def gates(row: BriefRow) -> bool | None:
 
 
 def carried_gates(d6: Permission | None, interval: Interval | None) -> bool | None:
-    """Return the same as :func:`gates`, from D6 and the interval of J by resampling egos.
+    """Whether a memory controls access, from D6 and the interval of J over draws of egos; None if that is open.
 
     Newcombe's interval treats items as independent, although those of one ego are not; so the interval from resampling
     at least 8 egos must support the same conclusion.

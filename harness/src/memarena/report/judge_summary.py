@@ -17,6 +17,7 @@ _RESTS_ON: dict[Decider, str] = {
     "token_f1": "by a threshold on token-F1",
     "labels": "by the deterministic labels of D6",
 }
+"""What each kind of decider is called in a report."""
 _fact = partial(Fact, width=9)
 _MANY_IN_TEXT = 0.1
 """Share of verdicts on golds in text above which the summary states the judge's error on them."""

@@ -1,4 +1,7 @@
-"""Defines the data structure of a report, which renderers turn into text, Markdown, LaTeX or HTML: sections, tables."""
+"""Defines the data structure of a report, which renderers turn into text, Markdown, LaTeX or HTML: sections, tables.
+
+Tables are built once (``tables/``), and each format is a renderer of this structure (``render/``).
+"""
 
 from __future__ import annotations
 
@@ -100,13 +103,14 @@ class Section:
     trace: str = ""
     """Command that lists the answers behind the figures; empty if there is none."""
     trace_columns: tuple[tuple[str, str], ...] = ()
-    """(title of a column, flags that narrow that command to the answers of the column)."""
+    """(title of a column, flags that narrow ``trace`` to the answers of the column)."""
 
     key: str = ""
     """Name by which ``--table`` selects it, such as ``main-grid``; derived from the title if it is not set."""
     group: str = ""
     """Name of its group of runs, such as ``run 2``, if a report has several groups; else empty."""
     chapter: ChapterName = ""
+    """Chapter of the HTML report."""
 
     def __post_init__(self) -> None:
         if not self.key:

@@ -1,4 +1,7 @@
-"""Filters a report: selects tables by name, and hides shares over few questions."""
+"""Filters a report: selects tables by name, and hides shares over few questions.
+
+A share of 3 questions looks like one of 300 in a table, so it is hidden unless ``--small`` is set.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Records of a labelled sample of answers: agreement of annotators with each other and with the judge."""
+"""Defines the records of a labelled sample of answers: agreement of annotators with each other and with the judge.
+
+An *annotator* is a person who labels answers without seeing verdicts. A *track* is what is labelled: whether answers
+are right, or what they do (D6).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ class LabelledPart(Record):
     """Items of one dimension, or all of a track."""
 
     name: str
-    """``D2``; for a whole track ``right or wrong`` or ``behaviour (D6)``."""
+    """A dimension such as ``D2``; for a whole track ``right or wrong`` or ``behaviour (D6)``."""
     items: int
     fleiss_items: int
     """Items that all annotators labelled."""

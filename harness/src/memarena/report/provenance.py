@@ -1,4 +1,4 @@
-"""Collects and prints the provenance of a run: data, settings, software and hashes needed to repeat it."""
+"""Collects the provenance of a run for a report: data, settings, software and hashes needed to repeat it."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Provenance(Record):
     """Configuration file of the run, whose values flags may have overridden; None if there was none."""
     readers: tuple[ReaderRef, ...]
     helpers: dict[str, ReaderRef]
-    """By role: models that backends may call."""
+    """Models that backends may call, by role such as ``embedder``."""
     backends: tuple[BackendUsed, ...]
     versions: Versions
     data_files_sha256: dict[str, str]
-    """By name: SHA-256 of every versioned file that can affect a score (prompts, lexicons, tables)."""
+    """SHA-256 by name of every versioned file that can affect a score (prompts, lexicons, tables)."""
     order_seed: int
     deadlines_s: dict[str, float]
     seeds: tuple[SeedUsed, ...]

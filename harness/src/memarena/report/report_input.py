@@ -19,7 +19,7 @@ from memarena.scoring.run_facts import RunFacts
 
 @dataclass(frozen=True)
 class ReportInput:
-    """A run as input of a report; all but ``scores`` may be left out, and so may their sections of the report."""
+    """A run as input of a report; all but ``scores`` may be left out, and then so are their sections of the report."""
 
     scores: RunScores
     provenance: Provenance | None = None

@@ -1,4 +1,7 @@
-"""Counts reviews of answers by row: how often people dispute a verdict of the judge."""
+"""Counts reviews of answers by row: how often people dispute a verdict of the judge.
+
+A review is a star, a note or a label that a person gives an answer in the viewer, with its verdict in sight.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from memarena.scoring.results import QuestionScore
 from memarena.scoring.run import ScoredRun
 
 RIGHT, WRONG = "correct", "wrong"
+"""Labels of a review for answers outside of D6; those of D6 are labels of behaviour."""
 
 
 class RowReviews(Record):

@@ -1,10 +1,14 @@
-"""Rounds numbers of JSON, so that machines whose sums differ in the last bit write the same bytes."""
+"""Rounds numbers of JSON, so that machines whose sums differ in the last bit write the same bytes.
+
+The entries of the site are written so. ``render/json.py`` rounds to decimals instead.
+"""
 
 from __future__ import annotations
 
 from pydantic import JsonValue
 
 _DIGITS = 9
+"""Significant digits: far more than a report shows, and fewer than the about 16 of a float."""
 
 
 def rounded(value: JsonValue) -> JsonValue:

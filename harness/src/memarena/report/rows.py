@@ -1,4 +1,8 @@
-"""Names, orders and marks the rows of a report's tables: a backend with a reader, of one or several runs."""
+"""Names, orders and marks the rows of a report's tables: a backend with a reader, of one or several runs.
+
+A *mark* is a sign at a row's name, such as ◇, for what to know before reading its figures; :func:`marks` explains those
+that a table uses.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Computes the scores that are achievable without memory, for every dimension."""
+"""Computes the scores that are achievable without memory, for every dimension.
+
+A memory's score says something only above them: ``D1c`` to ``D6c`` are the dimensions corrected for the best of them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ CONSTANTS_TRIED = 5
 """How many of the most frequent gold answers of each family are tried as the answer to everything."""
 
 KNOWING = ("always tell", "marker only", "asker only")
-"""Policies for D6 that know every fact and look at one thing only: only a figure above theirs shows access control."""
+"""Policies for D6 that know every fact and look at one thing at most: a figure shows access control only above theirs.
+
+They are no baselines of chance, since a policy that knows the facts needs a memory."""
 
 
 def compute_baselines(questions: Iterable[Question], evidence: Mapping[str, EvidenceSession]) -> tuple[Baseline, ...]:
@@ -46,6 +51,7 @@ def compute_baselines(questions: Iterable[Question], evidence: Mapping[str, Evid
 _KNOWN: dict[bytes, tuple[Baseline, ...]] = {}
 """Cache of baselines by the hash of their questions: runs over one data set ask the same, and judging takes seconds."""
 _KNOWN_AT_MOST = 16
+"""Entries of the cache; the oldest is dropped first."""
 
 
 def _digest(questions: Sequence[Question], evidence: Mapping[str, EvidenceSession]) -> bytes:
@@ -96,7 +102,10 @@ def grep_share(questions: Iterable[QuestionScore]) -> float | None:
 
 
 def chance_by_dimension(baselines: Sequence[Baseline], reader: str, grep: float | None) -> dict[str, float | None]:
-    """Return the best baseline by dimension, None without any; those of other readers and KNOWING do not count."""
+    """Return the best baseline by dimension, None without any.
+
+    Baselines of another reader and the policies in KNOWING do not count. ``grep``: :func:`grep_share` of the cell.
+    """
     chance: dict[str, float | None] = {}
     eligible = [b for b in baselines if b.reader in (None, reader) and b.name not in KNOWING]
     for dimension in DIMENSIONS:

@@ -1,4 +1,8 @@
-"""Breaks figures down by family, dimension, lag, difficulty, tier, interference and wording, in one pass."""
+"""Breaks figures down by family, dimension, lag, difficulty, tier, interference and wording, in one pass.
+
+Questions are summed by kind first (:class:`_Kind`), and the sums of a kind are added to every part that it belongs to.
+That is faster than adding each question to up to seven parts, since there are far more questions than kinds.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +25,12 @@ from memarena.scoring.tally import GROUPS, Array, figures_of
 By = Literal["family", "dimension", "lag", "difficulty", "tier", "interference", "wording"]
 
 LAGS = ((0, "0"), (3, "1–3"), (7, "4–7"), (14, "8–14"))
-"""Upper end and name of each bucket of days between evidence and question."""
+"""Upper end, included, and name of each bucket of days between evidence and question; longer lags are ``15+``."""
 
 INTERFERENCES = ((0, "0"), (1, "1"), (4, "2–4"), (16, "5–16"))
-"""Upper end and name of each bucket of facts that interfere with the one asked for."""
+"""Upper end, included, and name of each bucket of the number of interfering facts; larger numbers are ``17+``.
+
+A fact interferes with the one asked for if it is similar: of another person, or of another time."""
 
 FAMILY_ORDER = (
     "d5_cloze", "d6_metadata", "d7_qa", "d8_temporal", "d10_counterfactual", "d1_conflict", "d2_anaphora",
@@ -62,6 +68,7 @@ _CUT: tuple[By, ...] = ("lag", "difficulty", "tier", "interference", "wording")
 FIGURES = ("D1", "D2", "D3", "D4", "D5", "D5*", "D6", "P", "U", "J", "Rec", "Rea", "Trust", "Avg", "Avg*")
 """Figures that are computed over each part of a breakdown in ``_CUT``."""
 _COLUMN = {name: column for column, name in enumerate(GROUPS)}
+"""Column of each group of questions in the arrays of :func:`figures_of`."""
 
 
 @dataclass(frozen=True)
@@ -114,10 +121,11 @@ class _Part:
     token_f1: list[float] = field(default_factory=list)
     recalls: list[float] = field(default_factory=list)
     says_sources: bool = False
+    """Whether any item counts for a session; without that, recall is n/a instead of 0."""
     right: defaultdict[str, int] = field(default_factory=_none_yet)
     total: defaultdict[str, int] = field(default_factory=_none_yet)
     lost: defaultdict[str, int] = field(default_factory=_none_yet)
-    """By group, questions that say nothing about the memory."""
+    """By group, number of unmeasured questions, which say nothing about the memory."""
 
     def take(self, question: QuestionScore) -> None:
         """Add a question."""
@@ -152,6 +160,7 @@ def slices(questions: Sequence[QuestionScore]) -> tuple[Slice, ...]:
     for question in questions:
         if question.outside_f1:
             continue
+        # A question is of the same kind in every cell, so its kind is computed once.
         part = by_instance.get(question.instance_id)
         if part is None:
             part = by_instance[question.instance_id] = sums.setdefault(_kind(question), _Part())

@@ -1,4 +1,7 @@
-"""Computes the costs of a row: tokens, decoding speed, Search by the turns held, ingest by day, energy."""
+"""Computes the costs of a row: tokens, decoding speed, Search by the turns held, ingest by day, energy.
+
+Costs are computed apart from scores, as they need the facts of the run: model calls, ingested turns, phases.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +60,9 @@ class RowCosts(Record):
 
     label: str
     efficiency: Efficiency | None
-    """None if no question was answered."""
+    """Tokens, speed and time of an answer; None if no question was answered."""
     history: tuple[HistoryBucket, ...]
-    """Empty if no Search was timed or the memory never grew."""
+    """Search by size of the memory, smallest first; empty if no Search was timed or the memory never grew."""
     days: tuple[DayCosts, ...] = ()
     """Days that the row's headline seeds ingested, in order."""
     phases: tuple[PhaseMeasured, ...] = ()

@@ -1,4 +1,8 @@
-"""Determines what decided each question of a run: a judge's model, the rules in its place, or the rules alone."""
+"""Determines what decided each question of a run: a judge's model, the rules in its place, or the rules alone.
+
+A report says so at its head, as scores by a model and scores by rules are not the same measure. A verdict is *handed
+over* if the rules made it because the judge's model did not decide.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from memarena.scoring.results import Decider, JudgeModel, Judging, QuestionScore
 from memarena.scoring.run_facts import RunFacts
 
 _RULES: dict[str, Decider] = {"value": "typed_values", "text": "text", "token_f1": "token_f1"}
+"""Routes on which the rules decide, and what a report calls them."""
 
 
 @dataclass
@@ -20,9 +25,9 @@ class DecidingVerdicts:
     """Verdicts that decided the questions of a run, each by its latest attempt."""
 
     verdicts: list[Verdict] = field(default_factory=list)
-    """Verdicts of the log that decided."""
+    """Verdicts that decided a question and are in the log."""
     by_rules: Counter[str] = field(default_factory=Counter)
-    """Open answers that the rules judged without a verdict in the log, by route."""
+    """By route, number of open answers that the rules judged while scoring, as the log has no verdict on them."""
     waiting: list[QuestionAsked] = field(default_factory=list)
     """Attempts that were answered and have no judgment."""
 

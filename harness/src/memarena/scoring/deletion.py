@@ -1,4 +1,8 @@
-"""Sums the deletion probes of a row: how many deleted turns Search or Answer still returned."""
+"""Sums the deletion probes of a row: how many deleted turns Search or Answer still returned.
+
+A probe asks the backend to forget a target after the last question of an ego, and searches for its turns before and
+after. *Controls* are turns of other sessions, which must still be returned.
+"""
 
 from __future__ import annotations
 

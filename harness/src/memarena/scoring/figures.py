@@ -1,4 +1,7 @@
-"""Defines the records that a row consists of: shares, counts, permission, retrieval, errors, times and costs."""
+"""Defines the records that a row consists of: shares, counts, permission, retrieval, errors, times and costs.
+
+They are parts of the JSON report, whose schema (``report/schema/report.v1.json``) has the docstrings of these classes.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ class Score(Record):
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    """``low``, ``high``: unmeasured questions, which say nothing about the memory, count as wrong, or as right."""
+    """``low`` counts unmeasured questions, which say nothing about the memory, as wrong, and ``high`` as right."""
     sd: float | None = None
     """Sample standard deviation over seeds; None for fewer than two."""
     seeds: int = 1
@@ -220,15 +223,19 @@ class Latency(Record):
     search: Percentiles
     """Search as measured, including the floor."""
     search_less_floor_p50: float | None = None
-    """Median of Search less that of a null backend on the same machine, at least 0; None if either is unknown."""
+    """Median of Search less the floor (Search of a null backend), at least 0; None if either is unknown."""
     ttft: Percentiles
+    """Time to the first token at the gateway."""
     rest: Percentiles
+    """The remainder of Answer up to its first text, without the model call that made it."""
     end_to_end: Percentiles
     """T_search + T_ttft."""
     first_delta: Percentiles
+    """Time from the request of Answer to its first text, as the harness observes it."""
     gateway_ttft: Percentiles
     """TTFT at the gateway, over the questions whose server reports its own prompt time, as ``server_prompt``."""
     server_prompt: Percentiles
+    """Prompt time that the model server reports."""
 
 
 class Ingest(Record):
@@ -324,5 +331,6 @@ class Floor(Record):
 
     search: Percentiles
     gateway_hop: Percentiles
+    """Time to the first token at the gateway, of a reader that answers at once."""
     gateway_added: Percentiles | None = None
     """Latency that the gateway adds to a first token, compared with a direct call; None if not measured."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from statistics import stdev
 
 _Z95 = 1.959963984540054
+"""The 97.5th percentile of the normal distribution, for two-sided intervals at 95%."""
 
 
 def f1_pu(privacy: float, utility: float) -> float:

@@ -28,6 +28,7 @@ LEAST_EGOS = FEWEST_CLUSTERS
 DIFFERENCE = 0.03
 """Difference between two memories (0 to 1) for whose detection the number of egos is computed."""
 _MOST_EGOS = 1_000_000
+"""Number of egos from which the search for a sufficient number stops."""
 
 
 class Known(Record):
@@ -112,6 +113,7 @@ def item_statistics(rows: Sequence[RowScores], questions: Sequence[QuestionScore
             by_cell.setdefault(question.cell_id, {})[question.instance_id] = question
     readers: dict[str, list[RowScores]] = {}
     for row in rows:
+        # Such a row has no figures, and its answers say nothing about a question.
         if "no_evidence" not in row.marks:
             readers.setdefault(row.reader, []).append(row)
     return [

@@ -1,4 +1,8 @@
-"""Corrects the share right over text golds, judged without a model, for the judge's known error rates."""
+"""Corrects the share right over text golds, judged without a model, for the judge's known error rates.
+
+Rules that compare texts call some right answers wrong and some wrong ones right. A report shows next to the share as
+judged what the true share may be. The rates were measured on answers that people labelled (docs/judging.md).
+"""
 
 from __future__ import annotations
 

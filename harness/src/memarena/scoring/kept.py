@@ -1,5 +1,8 @@
 """Sums what a memory stored of the sessions that it ingested, from the notices of its Ingest calls.
 
+A notice is a code with a count that a backend reports on a call. A memory that extracts with a model may lose sessions
+although its calls end OK, and only its notices show that.
+
 docs/backends.md describes the codes. A backend that sends ``sessions_given`` sends the others too, so an absent code
 counts as 0.
 """

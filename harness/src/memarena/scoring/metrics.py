@@ -1,6 +1,7 @@
 """Computes the figures of one cell from the outcomes of its questions (:mod:`memarena.scoring.tally` has the formulas).
 
-A figure is a range if some questions ended in an infrastructure failure: all of them wrong, or all of them right.
+A figure is a range if some questions are unmeasured (:data:`~memarena.log.records.UNMEASURED`): its lower end counts
+all of them as wrong, its upper end as right.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def cell_metrics(
 
     Args:
         questions: those of the cell.
-        chance: the score of the best baseline by dimension; None: the figure corrected for chance (``D1c``) is n/a.
+        chance: the score of the best baseline by dimension. If it is None, the figure corrected for chance, such as
+            ``D1c``, is n/a.
         sums: the questions' sums per ego, if they exist already.
     """
     exact = not any(q.outcome in UNMEASURED for q in questions)

@@ -27,6 +27,7 @@ class PooledPermission(NamedTuple):
 
 
 _BUCKET_OF: dict[str, Bucket] = {"refuse": "no_access", "dont_know": "dont_know"}
+"""Cause of withholding by label of behaviour, for answers whose cause no judge named; all other labels: ``other``."""
 
 
 def permission(

@@ -1,4 +1,7 @@
-"""Compares two rows of one world question by question: outcomes, answers, figures by family, differing settings."""
+"""Compares two rows of one world question by question: outcomes, answers, figures by family, differing settings.
+
+``memarena compare --questions`` prints it, to see which questions a change of a memory or a setting gained or lost.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ Change = Literal["gained", "lost", "other", "same", "unpaired"]
 """Change from A to B. ``gained``, ``lost``: right under more, fewer seeds. ``other``: right under as many, with other
 outcomes. ``same``: the same outcomes. ``unpaired``: not asked on one side, or with an infrastructure failure."""
 DIFFERS: tuple[Change, ...] = ("lost", "gained", "other")
+"""Changes of paired questions, in the order in which they are listed."""
 
 
 class AnswersOf(Record):
@@ -52,7 +56,7 @@ class FigureChange(Record):
 
 
 class FamilyChange(Record):
-    """The figures of a family over its paired questions; the owner's own D6 items and controls are not among them."""
+    """The figures of a family over its paired questions, without controls and the owner's own items of D6."""
 
     family: str
     questions: int
@@ -87,7 +91,7 @@ class QuestionsCompared(Record):
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of one answer (``value``) and how it is averaged (``over``). ``share``: it is between 0 and 1."""
+    """A figure of one answer (``value``) and how it is averaged (``over``). ``share``: if it is from 0 to 1."""
 
     value: Callable[[QuestionScore], float | None]
     over: Callable[[Sequence[float]], float]

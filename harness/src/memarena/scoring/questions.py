@@ -1,4 +1,7 @@
-"""Scores every question of every cell: its outcome and route, the evidence that was retrieved, and its times."""
+"""Scores every question of every cell: its outcome and route, the evidence that was retrieved, and its times.
+
+All figures of a run are computed from these records. Only the latest attempt at a question counts.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ INTERFERENCE = "interference"
 
 
 NOT_JUDGED = "not judged: a rubric needs a judge with a model"
+"""Why a question has no outcome although it was answered."""
 
 
 class RunBoth(Protocol):
@@ -147,6 +151,7 @@ def _score(
 def _outcome(question: Question, latest: Attempt, judgments: Judgments) -> dict[str, Any]:
     """Return the fields outcome, route and why, and of a judged answer its disclosure (D6) and token_f1 (open)."""
     record = latest.record
+    # The first check that holds decides: failures on our side, then those of reader and backend, then the verdict.
     if record.status == "infra_failed" or (record.status == "answered" and record.answer is None):
         return _failed(Outcome.INFRA_FAILED, record.cause or "answered without an answer in the log")
     if record.lost:
@@ -222,7 +227,10 @@ def _grep_right(gold: Gold, latest: Attempt) -> bool | None:
 
 
 def _retrieved(question: Question, latest: Attempt) -> Retrieved | None:
-    """Return the evidence that Search returned: none if the backend failed; None after an infrastructure failure."""
+    """Return the evidence that Search returned; None after an infrastructure failure.
+
+    If the backend failed, the result has no evidence session as returned, so that recall is over this question too.
+    """
     if latest.evidence is not None:
         return latest.evidence.retrieved
     has_evidence = bool(question.instance.evidence_session_ids)
@@ -234,7 +242,10 @@ def _retrieved(question: Question, latest: Attempt) -> Retrieved | None:
 def _stage(
     facts: RunFacts, cell: Cell, question: Question, latest: Attempt, retrieved: Retrieved | None
 ) -> Stage | None:
-    """Return the stage at which an answer went wrong; None for questions without an answer or without evidence."""
+    """Return the stage at which an answer went wrong; None for questions without an answer or without evidence.
+
+    The checks go back from the answer: the evidence was read, was among the items, was ingested.
+    """
     if not question.instance.gold.answerable or retrieved is None or not retrieved.evidence_sessions:
         return None
     if retrieved.items and not retrieved.items_with_ids:

@@ -46,6 +46,7 @@ Stage = Literal["not_ingested", "not_retrieved", "cut_from_prompt", "misread", "
 """The stage at which an answer went wrong. ``cut_from_prompt``: Search returned all evidence, but not all of it fitted
 into the prompt. ``unknown``: the backend does not report the sources of its items."""
 Half = Literal["abstain", "answer"]
+"""Half of D5: whether the history has no answer (``abstain``) or has one (``answer``)."""
 Mark = Literal[
     "without_reader",
     "many_failed",
@@ -63,8 +64,11 @@ a data set that names none: no figures. ``many_non_answers``: more than :data:`M
 empty or incomplete. ``busy_machine``: times were measured while other processes kept the CPUs busy
 (:func:`is_busy`)."""
 MANY_FAILED = 0.05
+"""Share of the questions asked that failed without an answer, above which a row gets the mark ``many_failed``."""
 MANY_NON_ANSWERS = 0.05
+"""Share of empty or incomplete answers above which a row gets the mark ``many_non_answers``."""
 MANY_UNSUPPORTED = 0.05
+"""Share of unsupported claims above which a row gets the mark ``unsupported_sources``."""
 BUSY_OTHERS_PERCENT = 20.0
 """Percent of all CPU time used by other processes than the run's, from which its times get a mark. From the same value
 certification refuses a node as busy (``cpu_busy_percent`` of memarena-spark's profile gb10)."""
@@ -102,11 +106,13 @@ class Retrieved(Record):
     """What Search returned for a question, as far as its evidence goes."""
 
     items: int
+    """Number of items that Search returned."""
     items_with_ids: int
     """Items that count for at least one session (:mod:`memarena.scoring.sources`)."""
     context_tokens: float
     """UTF-8 bytes of the items' texts over 4."""
     evidence_sessions: int
+    """Number of sessions from which the gold follows."""
     found_at_k: int
     """Evidence sessions among the first ten items."""
     found: int  # words: a name of the file format
@@ -166,17 +172,21 @@ class QuestionScore(Record):
     why: str = ""
     """Why the answer is right or wrong, or what failed, as one line."""
     half: Half | None = None
+    """D5 only."""
     disclosure: Disclosure | None = None
     """D6 only; None if no answer arrived."""
     allowed: bool | None = None
     """D6: whether the right action is to disclose."""
     self_item: bool = False
+    """D6: the owner or the fact's subject asks."""
     control: bool = False
     """D6: the right action is the same for every asker, for example with a public fact."""
     fact_key: str = ""
     """D6: ego and fact, the same for all items about one fact."""
     token_f1: float | None = None
+    """Token-F1 of an open answer with the best gold text; None for other questions."""
     lag_days: int | None = None
+    """Days from the latest evidence to the question; None without evidence."""
     difficulty: str | None = None
     context_tier: str | None = None
     interference: int | None = None
@@ -187,7 +197,7 @@ class QuestionScore(Record):
     """How the question names its subject: plain, other_name, description; None if the data set does not have it."""
     retrieved: Retrieved | None = None
     stage: Stage | None = None
-    """The stage at which a wrong answer to an answerable question went wrong; None for all others."""
+    """The stage at which a wrong answer to an answerable question with evidence went wrong; None for all others."""
     spans: Spans | None = None
     reader_calls: int | None = None
     """Calls of the reader that gave text, over the whole Answer; None if no answer arrived."""
@@ -247,6 +257,7 @@ class RowScores(Record):
     backend: str
     backend_version: str | None
     options: dict[str, str]
+    """Options that the backend was started with, by name."""
     reader: str
     reading: Reading
     diagnostic: bool
@@ -254,8 +265,10 @@ class RowScores(Record):
     """Whether the backend calls its own generating models: their tokens are unknown, and other models than the reader
     write answers too."""
     real_reader: bool
+    """Whether the reader is a language model; False for one that picks a sentence of the context."""
     isolation: IsolationGrade | None = None
-    """How far the backend was kept from the data set, in the weakest of its cells; None if the log does not have it."""
+    """How far the backend was kept from the data set: ``none`` if any of its cells ran without isolation, else the
+    grade of its first cell that is described. None if the log has no grade."""
     marks: tuple[Mark, ...] = ()
     """Signs at the row's name for facts that a reader must know before its figures."""
     without_answer: int = 0
@@ -267,10 +280,11 @@ class RowScores(Record):
     load: CpuLoad | None = None
     """Load of the cell in which other processes, else all, kept the CPUs busiest; None if the log does not have it."""
     timed: bool
+    """Whether the cells measure times; they do not if model replies come from a cache."""
     headline_seeds: tuple[str, ...]
     """Seeds that the headline averages: those of s2 to s4 that were run, else all."""
     counts: Counts
-    """Over the headline seeds."""
+    """Questions by outcome, over the headline seeds."""
     metrics: dict[str, Score]
     """Mean over the headline seeds with their sample standard deviation."""
     greedy: dict[str, Score] | None

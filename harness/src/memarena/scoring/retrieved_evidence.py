@@ -1,4 +1,7 @@
-"""Counts how much of a question's evidence Search returned, and how much of it was in the prompt."""
+"""Counts how much of a question's evidence Search returned, and how much of it was in the prompt.
+
+The counts are made while a log is read, as the texts of items are not kept in memory.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from memarena.scoring.uncertainty.intervals import intervals, judge_spread, vari
 from memarena.scoring.uncertainty_records import Interval, Variance
 
 STOCHASTIC_SEEDS = ("s2", "s3", "s4")
-"""Seeds of the headline (T = 0.3); s1 (T = 0) is separate."""
+"""Labels of the seeds whose mean is the headline (T = 0.3); seed s1 (T = 0) is reported separately."""
 _FAILED: dict[Outcome, Literal["backend_failed", "infra_failed", "reader_not_applicable"]] = {
     Outcome.BACKEND_FAILED: "backend_failed",
     Outcome.INFRA_FAILED: "infra_failed",
@@ -69,6 +69,7 @@ class RowInputs:
 
     facts: RunFacts
     by_cell: Mapping[str, Sequence[QuestionScore]]
+    """By cell, the questions that count in figures."""
     baselines: Sequence[Baseline]
     judgments: Judgments
     draws: Draws | None
@@ -105,7 +106,7 @@ class _Conditions:
     own_model: bool
     use: ReaderUse | None
     unread: int
-    """How many failed questions have no answer."""
+    """Number of failed questions for which no answer arrived."""
     silent: Mapping[NonAnswer, int]
     """Answers that say nothing, by reason."""
     load: CpuLoad | None
@@ -187,6 +188,7 @@ def _headline(
 def _conditions(facts: RunFacts, cells: Sequence[Cell], questions: Sequence[QuestionScore]) -> _Conditions:
     described = next((facts.described[c.cell_id] for c in cells if c.cell_id in facts.described), None)
     isolation = described.isolation if described else None
+    # One cell without isolation marks the row, also if it has isolation since it was resumed.
     return _Conditions(
         version=described.version if described else None,
         isolation="none" if any(c.cell_id in facts.not_isolated for c in cells) else isolation,

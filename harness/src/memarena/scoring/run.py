@@ -1,4 +1,8 @@
-"""Scores a run: computes the scores of its questions, cells and rows from its facts and verdicts. Pure."""
+"""Scores a run: computes the scores of its questions, cells and rows from its facts and verdicts.
+
+The result depends on these alone, not on the machine or the time. The order of steps: questions and baselines, rows,
+and what is over the run as a whole.
+"""
 
 from __future__ import annotations
 

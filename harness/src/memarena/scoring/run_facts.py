@@ -1,4 +1,8 @@
-"""Gathers from the records of a run only what scoring needs; texts of prompts, for example, stay in the log."""
+"""Gathers from the records of a run only what scoring needs; texts of prompts, for example, stay in the log.
+
+A log may be far larger than memory. :class:`RunFactsBuilder` gets its records one by one and keeps sums and short
+records of them. *Floor*: the times of a null backend and a null reader, which are the overhead of the harness itself.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +37,7 @@ from memarena.scoring.retrieved_evidence import RetrievedEvidence, retrieved_evi
 _CALLER_GONE = 499
 """Status of a call whose caller hung up; the model may have read the prompt and written a reply anyway."""
 _READING_ROUTES = WRITING_ROUTES | {"/v1/embeddings", "/v1/rerank"}
+"""Routes on which a model reads a text, so that a call has a number of prompt tokens."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class Attempt:
     record: QuestionAsked
     """The record without the items of Search and Answer; ``raw`` is set only for D6."""
     segment: int
+    """Index of the segment in which it was made, from 0 (:attr:`RunFacts.segments`)."""
     evidence: RetrievedEvidence | None
     """The evidence that Search returned; None if Search failed."""
 
@@ -51,12 +57,16 @@ class IngestFacts:
     """Sums over the Ingest calls of a cell, and the days of each namespace that were committed."""
 
     days: int = 0
+    """Number of Ingest calls that ended OK and were no replays of a committed day. ``sessions``, ``turns``,
+    ``payload_bytes`` and ``duration_ns`` are over these."""
     failed: int = 0
+    """Number of Ingest calls that did not end OK."""
     sessions: int = 0
     turns: int = 0
     payload_bytes: int = 0
     duration_ns: int = 0
     committed: set[tuple[str, int]] = field(default_factory=set)
+    """(namespace, day) of each committed day, replayed or not."""
     turns_on: dict[tuple[str, int], int] = field(default_factory=dict)
     """Number of turns that were committed, by namespace and day."""
     ns_on: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -78,36 +88,44 @@ class IngestFacts:
 
 @dataclass
 class RunFacts:
-    """The facts of a run that scoring needs. :func:`gather` fills them; they are not changed afterwards."""
+    """The facts of a run that scoring needs.
+
+    :class:`RunFactsBuilder` fills them while a log is read, and ``join_facts`` for a sweep; all others only read them.
+    """
 
     started: RunStarted
     questions: dict[str, Question] = field(default_factory=dict)
+    """Questions by instance id."""
     evidence: dict[str, EvidenceSession] = field(default_factory=dict)
+    """Evidence sessions by their id."""
     described: dict[str, BackendDescribed] = field(default_factory=dict)
+    """By cell, what its backend last reported about itself."""
     not_isolated: set[str] = field(default_factory=set)
     """Cells whose backend could read the data set at any time."""
     attempts: dict[tuple[str, str], list[Attempt]] = field(default_factory=dict)
-    """By cell and instance id, in the order in which the attempts were made."""
+    """Attempts by cell and instance id, in the order in which they were made; the last one counts."""
     verdicts: list[Verdict] = field(default_factory=list)
     buckets: list[BucketNamed] = field(default_factory=list)
     judging_failures: list[JudgingFailed] = field(default_factory=list)
     calls: dict[str, ProjectedCall] = field(default_factory=dict)
+    """Model calls by their id at the gateway."""
     after_return: dict[str, int] = field(default_factory=dict)
     """By cell, number of model calls that the backend made after its RPC had returned."""
     budget_refusals: dict[str, int] = field(default_factory=dict)
     """By cell, number of model calls that were refused because a budget was used up."""
     ingests: dict[str, IngestFacts] = field(default_factory=dict)
+    """Sums over Ingest calls, by cell."""
     floor_search_ns: list[int] = field(default_factory=list)
     """Round trips of Search to the null backend, in nanoseconds."""
     floor_hop_ns: list[int] = field(default_factory=list)
-    """Times to the null reader's first token at the gateway, in nanoseconds."""
+    """Times from a request at the gateway to the null reader's first token (a *hop*), in nanoseconds."""
     phases: list[PhaseMeasured] = field(default_factory=list)
     footprints: dict[str, FootprintTaken] = field(default_factory=dict)
     """By cell its last footprint, with the highest memory peak of all its footprints."""
     floor_added_ns: list[int] = field(default_factory=list)
-    """Delays of the null reader's first token by the gateway, in nanoseconds."""
+    """Times that the gateway adds to the null reader's first token, compared with a direct call, in nanoseconds."""
     deletions: dict[str, list[DeletionProbed]] = field(default_factory=dict)
-    """By cell."""
+    """Deletion probes by cell."""
     problems: list[str] = field(default_factory=list)
     ended: RunEnded | None = None
     """None while a process works on the run, or if the last process died."""
@@ -138,11 +156,12 @@ class RunFactsBuilder:
         self._name = name
         self._facts: RunFacts | None = None
         self._evidence_by_search: dict[tuple[str, str, tuple[int, ...] | None], RetrievedEvidence] = {}
+        """Counts by (instance id, key of the search result, indices of the items in the prompt)."""
         self._session_by_turn: dict[str, str] = {}
         """Session id by id of each evidence turn."""
 
     def facts(self) -> RunFacts:
-        """Return the facts so far. Raises ScoringError if there was no record yet."""
+        """Return the facts so far, to which later records are still added. Raises ScoringError without any record."""
         if self._facts is None:
             raise ScoringError(f"{self._name}: the log holds no run yet")
         return self._facts

@@ -1,5 +1,6 @@
 """Scores a row by the categories of the benchmark that a data set was imported from, as its publishers report them.
 
+A score can then be compared with published ones, which are by these categories and not by MemArena's dimensions.
 Importers store a question's category in its metadata. A part is one category, all of them, their mean, or the selection
 that most papers report, such as categories 1 to 4 of LoCoMo. Intervals are over draws of egos.
 """
@@ -36,6 +37,7 @@ LOCOMO = {
 }
 """LoCoMo's categories with their numbers, by which they are published."""
 ALL, MEAN = "all", "mean of categories"
+"""Names of the parts that are over all questions: pooled, and the mean of the categories with equal weights."""
 
 
 @dataclass(frozen=True)

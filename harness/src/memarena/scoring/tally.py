@@ -38,7 +38,8 @@ owner or their subject. *listed*: judged by the list of refusals alone. *paper*:
 dimension, outside every average. *all*: every question but those of X1, self and control.
 """
 _COLUMN = {name: column for column, name in enumerate(GROUPS)}
-# The columns of DENY, ALLOW and all other groups, by the order of GROUPS.
+# Columns of the DENY, ALLOW and all other groups. GROUPS must list the others first, then all DENY, then all ALLOW
+# groups: a bootstrap draws the egos of each of the three separately (uncertainty/bootstrap.py).
 DENY = slice(_COLUMN["DENY"], _COLUMN["DENY paper"] + 1)
 ALLOW = slice(_COLUMN["ALLOW"], _COLUMN["ALLOW paper"] + 1)
 OTHERS = slice(0, _COLUMN["DENY"])
@@ -71,7 +72,7 @@ GROUPS_OF: dict[str, tuple[str, ...]] = {
     ANSWERABLE: _ANSWERABLE_GROUPS,
     **{group: (group,) for group in _ANSWERABLE_GROUPS},
 }
-"""The groups whose questions each figure is computed from (`figures_of` has the formulas)."""
+"""The groups whose questions each figure is computed from (:func:`figures_of` has the formulas)."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def tally(
     Args:
         questions: those of the cell; one without an outcome was not asked.
         egos: the row of each ego.
-        right: whether a question counts as right; other predicates count infrastructure failures, for bounds.
+        right: whether a question counts as right; for the upper end of a range, unmeasured questions count too.
     """
     rows = max(egos.values(), default=0) + 1
     right_sums, asked_sums = ([[0] * len(GROUPS) for _ in range(rows)] for _ in range(2))
@@ -134,7 +135,7 @@ def _groups(question: QuestionScore, correct: bool, known_to_system: frozenset[s
 
 
 def _answerable_group(question: QuestionScore, right: Right) -> Iterable[tuple[str, bool]]:
-    """Return the group of *answerable* of a question, if any; ``right`` decides infrastructure failures."""
+    """Return the group of *answerable* of a question, if any; ``right`` decides if the question is unmeasured."""
     if not question.retrievable or question.outside_f1 or question.dimension == "X1":
         return ()
     group = f"{ANSWERABLE} {question.dimension}"

@@ -12,7 +12,9 @@ from memarena.scoring.results import QuestionScore, Spans
 from memarena.scoring.run_facts import IngestFacts, RunFacts
 
 LEAST_N = {50: 11, 90: 64, 95: 130, 99: 662}
-"""Least number of samples for each percentile, for 99% confidence (design 5)."""
+"""Least number of samples for each percentile: the least n with pⁿ + n · pⁿ⁻¹ · (1 - p) ≤ 1%, where p is 0.5 for p50.
+
+With so many samples at least two lie above the true percentile with 99% confidence."""
 
 
 def percentiles(samples_ms: Iterable[float | None]) -> Percentiles:

@@ -81,6 +81,7 @@ class PairedDifference(Record):
     only_a: int
     """Number of these questions that are right in A only (under several seeds: right more often in A)."""
     only_b: int
+    """Number of these questions that are right in B only."""
 
 
 class Side(Record):

@@ -1,4 +1,8 @@
-"""Packs bundles into single files for static hosts, and unpacks them; the same bundle gives the same bytes."""
+"""Packs bundles into single files for static hosts, and unpacks them; the same bundle gives the same bytes.
+
+A bundle is the signed folder of a certification run. The check of a site unpacks archives of people whom it need not
+trust, so that number and size of files are limited.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,11 @@ _LEVEL = 1
 
 
 MOST_BYTES = 16 << 30
-"""Total size of the files of a bundle at most; its log makes up nearly all of it."""
+"""Limit of the total size of a bundle's files; its log makes up nearly all of it."""
 MOST_FILES = 10_000
+"""Limit of the number of a bundle's files."""
 _MOST_HEADER_BYTES = 64 << 10
-"""Bytes of one read: tarfile reads a header of any stated length into memory, but copies files in 16 KiB pieces."""
+"""Limit of one read: tarfile reads a header of any stated length into memory, but copies files in 16 KiB pieces."""
 
 
 def pack(bundle: Path, name: str, archive: Path) -> str:
@@ -39,6 +44,7 @@ def pack(bundle: Path, name: str, archive: Path) -> str:
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         for path in paths:
+            # Name, size and mode only: owner and time would differ between machines.
             member = tarfile.TarInfo(f"{name}/{path.relative_to(bundle).as_posix()}")
             member.size, member.mode = path.stat().st_size, 0o644
             with path.open("rb") as content:

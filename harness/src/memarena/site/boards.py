@@ -1,4 +1,8 @@
-"""Computes the rankings of a site: comparable rows of many runs, sorted, in groups whose order is significant."""
+"""Computes the rankings of a site: comparable rows of many runs, sorted, in groups whose order is significant.
+
+A row is a memory with its options and a reader, over its seeds. Rows are in one ranking (a board) only if data set,
+reader, budget, protocol, judge and isolation are the same, since their figures cannot be compared otherwise.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,10 @@ class Board:
     key: str
     title: str
     terms: tuple[tuple[str, str], ...]
-    """(name, value) of the terms that all its rows share."""
+    """(name, value) of the terms that all its rows share.
+
+    Pages leave out the first (data set), or the first two (data set, reader), by their position.
+    """
     runs: tuple[ReportInput, ...]
     """Runs of its rows, each with only these rows, in the order in which ``ReportRow.run`` numbers them."""
     rows: tuple[BoardRow, ...]
@@ -163,6 +170,7 @@ def order_groups(rows: Sequence[BriefRow]) -> list[int | None]:
     groups: dict[int, int] = {}
     group = 1
     for position, (row, _) in enumerate(intervals):
+        # A group ends if all intervals so far lie above all later ones, not only above the next.
         highest = max(later.high for _, later in intervals[position:])
         if position and min(earlier.low for _, earlier in intervals[:position]) > highest:
             group += 1

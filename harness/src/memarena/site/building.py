@@ -1,4 +1,7 @@
-"""Builds a site: reads each run or bundle once, writes its summary, and generates the pages from the summaries."""
+"""Builds a site: reads each run or bundle once, writes its summary, and generates the pages from the summaries.
+
+Pages depend on nothing but the summaries, so that :mod:`memarena.site.checking` can generate and compare them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ from memarena.site.rendering import INDEX, questions_file, read_index, site_file
 from memarena.site.submissions import Submission
 
 Views = Callable[[Path, RunFacts, Sequence[QuestionScore], str], Iterable[QuestionView]]
-"""Returns traces of questions: (folder of the log, facts of the run, scores of the questions, judge)."""
+"""Returns traces of questions, each the way from asking to verdict.
+
+Its arguments are the folder of the log, the facts of the run, the scores of the questions, and the judge.
+"""
 
 
 @dataclass(frozen=True)

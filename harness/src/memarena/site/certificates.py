@@ -25,7 +25,7 @@ class Certificate(Record):
     """Statements of a bundle that verifies."""
 
     certifies: tuple[str, ...]
-    """Subset of scores, times and energy; empty if its profile is for tests."""
+    """What the bundle certifies: a subset of scores, times and energy; empty if its profile is for tests."""
     profile: str
     result_class: str
     node: str

@@ -1,4 +1,7 @@
-"""Compares the latest version of a memory with the previous one, within one ranking."""
+"""Compares the latest run of a memory with its last run of another version, within one ranking.
+
+The table is on the memory's page: it shows a vendor what a new version gained or lost on the same questions.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from memarena.report.layout import Cell, Column, Section, section
 from memarena.scoring.results import ANSWERABLE
 from memarena.site.boards import BoardRow
 
+# (key of a metric, its name in the table).
 _SHARES = ((ANSWERABLE, "answerable"), ("all", "right"), ("P", "privacy"), ("U", "utility"))
 
 

@@ -1,4 +1,7 @@
-"""Checks a site: verifies each bundle, recomputes each summary from its bundle, and each page from the summaries."""
+"""Checks a site: verifies each bundle, recomputes each summary from its bundle, and each page from the summaries.
+
+For readers who do not trust the site's maker (``memarena site check``): a changed figure is reported as a fault.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,10 @@ def _stated(site: Path, name: str, result: SiteCheck) -> Entry | None:
 def _expected(
     site: Path, stated: Entry, trust: Trust, bundles_by_statement: dict[str, Path], result: SiteCheck
 ) -> tuple[Entry, dict[str, str]]:
-    """Return the summary and the page of questions recomputed from the entry's bundle; as stated if it has none."""
+    """Return the summary and the page of questions, recomputed from the entry's bundle.
+
+    An entry without a certificate has no bundle: its summary is returned as stated, and reported as unchecked.
+    """
     name = stated.entry_id
     if stated.certificate is None:
         if stated.archive_sha256 is not None:

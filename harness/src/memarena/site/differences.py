@@ -1,4 +1,7 @@
-"""Describes the first difference of two versions of a page: a figure by row and column, or a text by its heading."""
+"""Describes the first difference of two versions of a page: a figure by row and column, or a text by its heading.
+
+The check of a site reports it, since a line number of HTML would not tell a reader which figure was changed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Computes sums by ego that a summary stores for each row, to compare rows without their questions."""
+"""Computes sums by ego that a summary stores for each row, to compare rows without their questions.
+
+An ego is the person whose memory is measured. Intervals draw egos, so that counts by ego suffice for them, and a site
+need not publish the questions of a data set that is not public.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +24,15 @@ Sums = tuple[tuple[int, ...], ...]
 
 
 class EgoSums(Record):
-    """Right and asked questions of a row, for each headline seed, over questions with an outcome in every seed."""
+    """Numbers of right and of asked questions of a row, over the questions with an outcome in every headline seed."""
 
     label: str
     """Label of the row."""
     questions: int
     right: tuple[Sums, ...]
+    """For each headline seed: those that the row's figures average."""
     asked: tuple[Sums, ...]
+    """For each headline seed."""
 
     def side(self, dataset_sha256: str) -> SideSums:
         """Return a side of an unpaired comparison, for the figures of :data:`FIGURES`."""

@@ -22,7 +22,10 @@ _NAME_CHARACTERS = 80
 
 
 class Entry(Record):
-    """All data of a run that pages show; rounded to nine digits, so that every machine writes the same bytes."""
+    """All data of a run that pages show, one file of the site.
+
+    Numbers are rounded to nine digits, so that every machine writes the same bytes.
+    """
 
     summary_version: int = SUMMARY_VERSION
     entry_id: str
@@ -40,7 +43,7 @@ class Entry(Record):
     scores: RunScores
     costs: tuple[RowCosts, ...]
     ego_sums: tuple[EgoSums, ...] = ()
-    """For each row of a bundle that certifies scores; else empty."""
+    """Sums of each row of a bundle that certifies scores; else empty."""
     provenance: Provenance
 
     @property
@@ -51,7 +54,7 @@ class Entry(Record):
         return self.provenance.versions.cpu or self.provenance.versions.platform
 
     def report(self, rows: tuple[RowScores, ...] | None = None) -> ReportInput:
-        """Return the run as input of a report, with only ``rows`` if they are given."""
+        """Return the run as input of a report; with ``rows``, only these."""
         scores = self.scores if rows is None else self.scores.model_copy(update={"rows": rows})
         return ReportInput(scores, self.provenance, self.costs)
 

@@ -1,4 +1,8 @@
-"""Compares a memory's certified rows on public worlds with those on fresh ones, which it cannot have been tuned to."""
+"""Compares a memory's certified rows on public worlds with those on fresh ones, which it cannot have been tuned to.
+
+The seed of a fresh world follows from a commitment and from a value that a public beacon (a source of random numbers)
+sent later. A memory that is better on public worlds may have been tuned to them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Draws the charts of quality against cost of a ranking; those of times and energy for each device."""
+"""Draws the charts of quality against cost of a ranking, with the front: the memories that no other beats in both.
+
+Charts of times and energy are separate for each device, as such figures of two devices are not comparable.
+"""
 
 from __future__ import annotations
 
@@ -68,6 +71,7 @@ def _energy(rail: str) -> Callable[[ReportRow], float | None]:
 
 Cost = tuple[str, str, Callable[[ReportRow], float | None]]
 _QUALITY = ((ANSWERABLE, "Answerable"), ("all", "Right answers"))
+# A key begins with the figure of _QUALITY that the chart shows against the cost.
 _ANYWHERE: dict[str, Cost] = {
     f"{ANSWERABLE}-tokens": ("tokens of context", "tokens that Search returned, mean (bytes over 4)", _tokens),
     "all-tokens": ("tokens of context", "tokens that Search returned, mean (bytes over 4)", _tokens),
@@ -81,5 +85,6 @@ _ON_DEVICE: dict[str, Cost] = {
 
 
 def _letter(position: int) -> str:
+    """Return the mark of a row in the charts: A to Z, then AA, AB and so on."""
     head, tail = divmod(position, 26)
     return (_letter(head - 1) if head else "") + chr(ord("A") + tail)

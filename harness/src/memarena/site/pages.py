@@ -1,4 +1,8 @@
-"""Builds the pages of a site from the report's tables, charts and question view."""
+"""Builds the pages of a site from the report's tables, charts and question view.
+
+A page is data here; :mod:`memarena.site.rendering` renders it as HTML. ``up`` is the relative path from a page to the
+site's folder.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +41,11 @@ _MEMORY_TABLES = (
     "search-against-length-of-history", "memory-and-disk-of-backends", "energy", "deletion-apart-from-every-score",
     "failed-questions",
 )  # fmt: skip
+"""Keys of the report's sections that the page of a memory shows."""
 _MEMORY_CHAPTERS = ("permission", "growth", "breakdowns")
+"""Chapters of the report's charts that the page of a memory shows."""
 _NOT_FOR_ALL = frozenset({"main-grid"})
+"""Keys of the report's sections that the page of a run leaves out."""
 
 
 @dataclass(frozen=True)

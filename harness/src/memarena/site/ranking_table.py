@@ -1,4 +1,7 @@
-"""Builds the table of a ranking: that of a report's summary with group, version, certificate, device and links."""
+"""Builds the table of a ranking: the columns of a report's summary table, and group, version, certificate and device.
+
+Figures link to the answers behind them, names to the page of the memory, certificates to the page of the run.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,16 @@ GROUP_MEANS = (
     "by answerable: every 95% interval of a group lies above every interval of the next one, so the order of groups "
     "holds, and within a group there is none; – where a row is in no order"
 )
+"""Explanation of the column ``group``."""
 _NAMES = 2
 """Number of leading columns of the summary's table that name a row: memory and reader."""
 
 
 def ranking_table(board: Board, up: str, *, most: int | None = None) -> Section:
-    """Return the table of a ranking, of ``most`` rows or all; ``up``: relative path to the site's folder."""
+    """Return the table of a ranking, with its first ``most`` rows, or with all if that is None.
+
+    ``up`` is the relative path to the site's folder.
+    """
     first_rows = board.rows[:most]
     section = brief_table([row.brief for row in first_rows], board.title)
     assert section.table is not None
@@ -65,7 +72,7 @@ def row_key(label: str) -> str:
 
 
 def badge(entry: Entry) -> str:
-    """Return in words whether a row has a verified bundle, and what that certifies."""
+    """Return whether a row has a verified bundle, and what that certifies; a profile for tests gives nothing."""
     if entry.certificate is None:
         return "no"
     return f"✓ {', '.join(entry.certificate.certifies)}" if entry.certificate.certifies else "verifies, for tests"

@@ -1,4 +1,7 @@
-"""Renders all files of a site but its bundles from its entries; the same entries give the same bytes."""
+"""Renders all files of a site but its bundles from its entries; the same entries give the same bytes.
+
+Building a site writes these files, and checking it compares them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reads and checks a folder of submissions: ``NAME/bundle/`` and ``NAME/submission.toml``."""
+"""Reads and checks a folder of submissions: ``NAME/bundle/`` and ``NAME/submission.toml``.
+
+A submission is the bundle of a vendor's own certification run, sent to be shown on the site.
+"""
 
 from __future__ import annotations
 

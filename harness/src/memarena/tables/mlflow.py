@@ -76,6 +76,7 @@ def _log_cell(client: Any, entities: Any, experiment_id: str, run: Run, cell: Ro
         params=[entities.Param(name, str(value)) for name, value in params.items()],
     )
     client.set_terminated(run_id)
+    # Last: if the export breaks off, the earlier export still exists.
     for previous in earlier_exports:
         client.delete_run(previous.info.run_id)
     return run_id

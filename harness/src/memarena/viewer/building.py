@@ -1,4 +1,7 @@
-"""Builds the caches of runs for the server: each in its own process, one at a time; pages show the steps meanwhile."""
+"""Builds the caches of runs for the server: each in its own process, one at a time; pages show the steps meanwhile.
+
+A cache (:mod:`memarena.viewer.cache_file`) holds a scored log, which a page could not compute while a user waits.
+"""
 
 from __future__ import annotations
 

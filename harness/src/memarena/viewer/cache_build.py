@@ -31,6 +31,7 @@ from memarena.viewer.grid import COLUMNS, grid_cell
 READING, SCORING, WRITING = "reading the log", "judging and scoring", "writing the cache"
 STEPS = (READING, SCORING, WRITING)
 EXIT_UNREADABLE = 2
+"""Exit code for a log that cannot be read or scored."""
 ANSWER_CHARACTERS = 20_000
 """Characters of an answer that the cache holds for search; the whole answer is in the log."""
 

@@ -76,7 +76,7 @@ class CacheKey:
 
 
 Fit = Literal["none", "older", "current"]
-"""Whether a cache belongs to a key; ``older``: to the same run and judge, before the log grew."""
+"""Whether a cache is of a key's log and judge. ``older``: of both, but made before the log has changed."""
 
 
 def key_of(folder: Path, judge: str) -> CacheKey:
@@ -146,6 +146,7 @@ def fit(path: Path, key: CacheKey) -> Fit:
         return "none"
     if stored == key.as_json():
         return "current"
+    # All but the log's position, which is last.
     same = json.loads(stored)[:4] == json.loads(key.as_json())[:4]
     return "older" if same else "none"
 

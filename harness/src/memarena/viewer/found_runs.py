@@ -28,7 +28,7 @@ class FoundRun:
 
     key: str
     name: str
-    """Path relative to the folder that was searched; the folder's name if it was named itself."""
+    """Path relative to the folder that was searched; the folder's own name if that folder is the run."""
     folder: Path
 
 

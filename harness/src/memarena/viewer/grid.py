@@ -37,7 +37,7 @@ class GridColumn:
     interval: Callable[[BriefRow], Interval | None] = lambda _: None
     baseline: Callable[[Baseline], float | None] = lambda _: None
     questions: Callable[[BriefRow], int | None] = lambda _: None
-    """Number of questions behind a share, which is not shown for fewer than five; None if they are not counted."""
+    """Number of questions behind a share, None if unknown; a share over fewer than five is not shown."""
     share: bool = True
     """Whether the value is a share in percent: drawn as a bar, and more is better."""
 

@@ -14,7 +14,9 @@ from memarena.log.reviews import Review
 from memarena.viewer.selection import ANSWER_CHOICES, QUESTION_CHOICES, REVIEW_WORDS, SOME_OF, SORTS, Selection
 
 PAGE_ROWS = 50
+"""Rows on a page of the list."""
 MOST_SIDE_BY_SIDE = 6
+"""Cells that are shown side by side at most."""
 MOST_ROWS = 500
 
 
@@ -70,9 +72,9 @@ class Listed:
     rows: tuple[QuestionRow, ...]
     total: int
     outcomes: dict[str, int]
-    """Answers by outcome; side by side those of the first cell."""
+    """Number of answers by outcome; side by side those of the first cell."""
     apart: int = 0
-    """Answers that count in no share: D6 items asked by the owner, controls, extensions."""
+    """Number of answers that count in no share: D6 items asked by the owner, controls, extensions."""
     right_apart: int = 0
     """Right answers among those in ``apart``."""
 

@@ -1,4 +1,4 @@
-"""Builds what surrounds the list of questions: filters with their values, links to orders and pages, a summary."""
+"""Builds what surrounds the list of questions: filters with their values, links that sort or turn pages, a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reads a question and its answers in one or several cells from the log, for the page of one question."""
+"""Reads a question and its answers in one or several cells from the log, for the page of one question.
+
+It reads the log and not the cache, as prompts and items are too large for the cache.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from memarena.viewer.found_runs import RunHead
 from memarena.viewer.templating import render
 
 MOST_TOGETHER = 8
-"""Runs that a link of this page puts into one grid at most."""
+"""Number of runs that a link of this page puts into one grid at most."""
 
 
 def runs_page(

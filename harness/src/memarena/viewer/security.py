@@ -1,5 +1,6 @@
 """Protects the viewer's server: checks the token, Host and Origin of each request, and sets security headers.
 
+Answers of models and data sets are untrusted text, and other web pages and users of the machine can reach the port.
 Pages run no scripts but the viewer's own files.
 """
 
@@ -34,12 +35,13 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32,128}")
+"""Form of a token in a file."""
 REFUSED = "<!DOCTYPE html><html lang=en><meta charset=utf-8><title>Not open</title><h1>Not open</h1><p>{}</p>"
 
 
 @dataclass(frozen=True)
 class Door:
-    """Host, port and token that a request must have."""
+    """Host, port and token that a request must have; each server of pages has its own."""
 
     host: str
     port: int

@@ -58,6 +58,7 @@ SORTS: dict[str, tuple[str, str]] = {
     "tokens": ("tokens", "a.tokens"),
 }
 """Sort key: (text on the page, SQL column). Prefix ``-`` sorts descending."""
+# Questions without an answer, by the side that failed.
 FAILED = ("backend_failed", "infra_failed", "reader_not_applicable")
 SOME_OF: dict[tuple[str, str], str] = {
     ("outcome", "failed"): f"a.outcome IN ({', '.join(repr(each) for each in FAILED)})",

@@ -16,7 +16,7 @@ STATIC = {
     "keys.js": ("text/javascript", _FOLDER / "keys.js"),
     "htmx.min.js": ("text/javascript", _FOLDER / "htmx.min.js"),
 }
-"""By name: media type and path. The HTML report uses ``report.css`` too; htmx 2.0.11 is unchanged, with its licence."""
+"""(media type, path) by name. The HTML report uses ``report.css`` too; htmx 2.0.11 is unchanged, with its licence."""
 
 
 async def static_file(request: web.Request) -> web.Response:

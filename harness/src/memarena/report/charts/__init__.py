@@ -1,1 +1,1 @@
-"""Figures of a report as small SVG: readable without colour, in light and dark, by eye and by screen reader."""
+"""Draws the figures of a report as small SVG, readable without colour, in light and dark, and by a screen reader."""

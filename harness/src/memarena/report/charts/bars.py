@@ -1,4 +1,7 @@
-"""Draws bar charts: time to the first token split into Search and prefill, shares with intervals, stacked counts."""
+"""Draws bar charts: time to the first token split into Search and prefill, shares with intervals, stacked counts.
+
+Each chart has its figures as text too: in a description for screen readers, and as tooltips.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,11 @@ from memarena.report.rows import ReportRow, row_name
 from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS, Interval
 
 WIDTH, NAMES, RIGHT = 460.0, 180.0, 66.0
+"""Width of a drawing, of the column of names at its left, and of the column of values at its right."""
 ROW = 30.0
+"""Height of a row."""
 NAME_WIDTH = 24
+"""Characters of a name, at most."""
 
 
 def ttft_split(rows: Sequence[ReportRow], key: str = "ttft-split") -> Figure | None:
@@ -134,6 +140,7 @@ _STAGES = {
     "misread": "misread",
     "unknown": "not known",
 }
+"""Stages at which an answer went wrong, in the order of the bar, and their names in the legend."""
 
 
 def error_split(rows: Sequence[BriefRow], key: str = "error-split") -> Figure | None:

@@ -1,4 +1,4 @@
-"""Lists the charts of comparable runs, each with a table of its data, for the HTML report and the viewer."""
+"""Lists the charts of comparable runs, each with a table of its data, for the HTML report, the viewer and the site."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ CHAPTERS: dict[Chapter, str] = {
 }
 """Titles of the chapters, in their order."""
 QUANTILES = (10, 25, 50, 75, 90)
+"""Percentiles in the table of a distribution, multiples of 5."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.rows import ReportRow, row_name
 
 WIDTH, SIDE = 460.0, 230.0
+"""Width of a drawing, and height of the area within its axes."""
 LEFT, TOP, RIGHT = 62.0, 14.0, 30.0
+"""Margins of that area."""
 MOST_MARKS = 40
 """Points of a line up to which each of them has a mark."""
 Points = Sequence[tuple[float, float]]
@@ -20,6 +22,8 @@ Points = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True)
 class _Words:
+    """Texts of a chart; ``across`` and ``up`` are the labels of its axes."""
+
     title: str
     across: str
     unit: str

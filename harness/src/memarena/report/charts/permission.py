@@ -12,6 +12,7 @@ from memarena.report.rows import ReportRow, backend_name, reader_name, row_name
 from memarena.scoring.figures import Permission
 
 NAMES, COLUMN, ROW, TOP = 180.0, 92.0, 34.0, 34.0
+"""Width of the heat map's names and of a column, height of a row and of the head."""
 DENSEST = 0.6
 """Opacity of a field at 100 percent, at which the figure in it is still readable."""
 OUTCOMES = ("refused", "does not know", "other words", "leaked", "failed or empty")
@@ -80,7 +81,7 @@ def deny_counts(row: ReportRow) -> tuple[int, ...]:
         sum(labels.pop(label, 0) for label in names)
         for names in (("refuse",), ("dont_know",), ("disclose_wrong", "other"), ("disclosed",))
     ]
-    return (*parts, sum(labels.values()))
+    return (*parts, sum(labels.values()))  # the labels that are left: failures, and answers that say nothing
 
 
 def _memory_and_reader(rows: Sequence[ReportRow], row: ReportRow) -> tuple[str, str]:

@@ -1,4 +1,7 @@
-"""Computes axes of charts: pixel of a value, and round values for ticks."""
+"""Computes axes of charts: pixel of a value, and round values for ticks.
+
+Comparisons have a tolerance (``0.999``, ``1.0001``, ``2.01``), as powers and logarithms of floats are not exact.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def log_axis(smallest: float, largest: float, start: float, end: float) -> Logar
 
 
 def round_up(value: float) -> float:
-    """Return the smallest larger value whose quarters are round numbers."""
+    """Return the least value, at least this large, whose quarters are round numbers: 1.3 gives 1.6, 500 gives 600."""
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))

@@ -11,8 +11,11 @@ from memarena.report.rows import ReportRow, row_name
 from memarena.scoring.uncertainty_records import Interval
 
 WIDTH, SIDE = 460.0, 330.0
+"""Width of a drawing, and side of the square within its axes."""
 LEFT, TOP = 62.0, 26.0
+"""Margins of that square."""
 LEGEND_ROW = 19.0
+"""Height of a line of the legend."""
 _AROUND = ((0, -12), (12, -8), (13, 4), (10, 15), (0, 18), (-10, 15), (-13, 4), (-12, -8),
            (0, -24), (24, -14), (26, 6), (20, 28), (0, 31), (-20, 28), (-26, 6), (-24, -14))  # fmt: skip
 """Candidate offsets of a letter from its mark, in pixels, the preferred first."""
@@ -44,7 +47,7 @@ def privacy_utility(rows: Sequence[ReportRow], key: str = "privacy-utility") -> 
         ("utility U: disclosed to those who may know, %", "privacy P: withheld from those who may not know, %"),
     )
     drawing.path([(x.at(0), y.at(100)), (x.at(100), y.at(100)), (x.at(100), y.at(0))], "zone", closed=True)
-    drawing.parts.insert(0, drawing.parts.pop())
+    drawing.parts.insert(0, drawing.parts.pop())  # behind the grid
     drawing.line(x.at(0), y.at(100), x.at(100), y.at(0), "guide")
     drawing.text(x.at(33), y.at(67) - 6, "J = 0: ignores the asker", "note", "middle", turn=45)
     drawing.text(x.at(100), 11, "best: retrieves and controls access ↓", "note", "end")
@@ -69,7 +72,10 @@ def recall_reasoning(rows: Sequence[ReportRow], key: str = "recall-reasoning") -
 
 
 def series_of(rows: Sequence[ReportRow]) -> dict[str, int]:
-    """Return for each backend the number of its shape and colour, in the order of the rows."""
+    """Return for each backend the number of its shape and colour, in the order of the rows.
+
+    The style sheet has colours ``c0`` to ``c7``, so classes use the number modulo 8 (``SHAPES`` of svg.py).
+    """
     return {backend: index for index, backend in enumerate(dict.fromkeys(row.scores.backend for row in rows))}
 
 
@@ -149,7 +155,7 @@ def _free_spot(x: float, y: float, occupied: Sequence[tuple[float, float]]) -> t
     def room(spot: tuple[float, float]) -> float:
         neighbours = [(a, b) for a, b in occupied if (a, b) != (x, y)]
         nearest = min(((a - spot[0]) ** 2 + (b - spot[1] + 4) ** 2 for a, b in neighbours), default=400.0)
-        return min(nearest, 144.0)
+        return min(nearest, 144.0)  # 12 pixels are enough: then the first candidate is best
 
     return max(spots, key=room)
 

@@ -13,8 +13,11 @@ from memarena.report.rows import ReportRow, row_name
 from memarena.scoring.results import QuestionScore, Spans
 
 WIDTH, NAMES, RIGHT = 460.0, 180.0, 20.0
+"""Width of a drawing, of the column of names at its left, and of the margin at its right."""
 ROW, TOP = 38.0, 8.0
+"""Height of a row, and of the margin above the first."""
 BINS = 48
+"""Bins of a histogram, of equal width on the logarithmic axis."""
 RUG_UP_TO = 60
 """Samples up to which each is drawn as a tick."""
 

@@ -1,4 +1,7 @@
-"""Writes SVG: escaped, rounded, described, and coloured only by the classes of the page that holds it."""
+"""Writes SVG: escaped, rounded, described, and coloured only by the classes of the page that holds it.
+
+Pages insert a drawing without escaping it, so every text in it must be escaped here.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,10 @@ def _n(value: float) -> str:
 
 
 def _corners(shape: int, r: float) -> list[tuple[float, float]] | None:
-    """Return the corners of a shape around its centre; None for the circle."""
+    """Return the corners of a shape around its centre; None for the circle.
+
+    Shapes 1 to 7: square, triangle, diamond, inverted triangle, cross, hexagon, star of four points.
+    """
     a = 0.36 * r
     return {
         1: [(-0.9 * r, -0.9 * r), (0.9 * r, -0.9 * r), (0.9 * r, 0.9 * r), (-0.9 * r, 0.9 * r)],

@@ -9,6 +9,7 @@ from memarena.report.question_view.records import StepView
 
 WIDTH, HEIGHT = 600.0, 18.0
 LEAST_WIDTH = 0.8
+"""Width of a part, at least, so that a short part is visible."""
 
 
 def timing_bar(steps: Sequence[StepView]) -> str:

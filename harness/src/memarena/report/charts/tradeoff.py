@@ -1,4 +1,4 @@
-"""Draws shares against costs: accuracy over time to the first token, and over tokens."""
+"""Draws shares against costs, such as right answers over time to the first token, or over tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from memarena.report.charts.svg import Drawing, Figure
 from memarena.report.rows import ReportRow, row_name
 
 WIDTH, SIDE = 460.0, 300.0
+"""Width of a drawing, and height of the area within its axes."""
 LEFT, TOP, RIGHT = 62.0, 14.0, 34.0
+"""Margins of that area."""
 
 
 def right_over(
@@ -102,7 +104,7 @@ def _axes(drawing: Drawing, x: Logarithmic, y: Linear, across: str, up: str) -> 
 
 
 def front_of(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the Pareto front of points (cost, share), the cheapest first."""
+    """Return the Pareto front of points (cost, share), the cheapest first: those that no cheaper point matches."""
     best: list[tuple[float, float]] = []
     for value, share in sorted(points, key=lambda point: (point[0], -point[1])):
         if not best or share > best[-1][1]:

@@ -13,7 +13,9 @@ from memarena.report.rows import ReportRow, row_name
 from memarena.report.tables.grid import breakdown_keys
 
 WIDTH, SIDE = 460.0, 230.0
+"""Width of a drawing, and height of the area within its axes."""
 LEFT, TOP, RIGHT = 62.0, 14.0, 44.0
+"""Margins of that area."""
 Points = list[tuple[int, float, int]]
 """(index in the breakdown, percent right, questions asked): ``[(0, 81.2, 64), (1, 70.0, 40)]``."""
 
@@ -21,7 +23,7 @@ Points = list[tuple[int, float, int]]
 def accuracy_over(rows: Sequence[ReportRow], by: str, key: str, title: str, across: str, caption: str) -> Figure | None:
     """Draw the share right of each row over the keys of a breakdown, evenly spaced; None with fewer than two keys.
 
-    A part that has only a range, because of infrastructure failures, or fewer than 5 questions has no mark.
+    A part that has only a range, because questions are unmeasured, or fewer than 5 questions has no mark.
     """
     keys = breakdown_keys(rows, by)
     lines = {row.tag: _points(row, by, keys) for row in rows}

@@ -1,6 +1,7 @@
 """Builds tables of the run's figures next to the paper's: token-F1, behaviour on DENY items, time, ingest.
 
-In names and tables, "ours" are the rows of the reported runs and "theirs" those that the paper published.
+In names and tables, "ours" are the rows of the reported runs and "theirs" those that the paper published. Readers
+of both are matched by the names of their models, as far as the spellings allow.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _TOKEN_F1 = {
 _EGO_DAYS = 8 * 15
 """Days ingested in the paper's measurement: 8 egos, 15 days each."""
 _COMPARED = ("Rec", "Rea", "D4", "D6", "Trust")
+"""Figures for which the paper has the difference between MemSearch and Oracle."""
 Theirs = tuple[str, str, list[Cell]]
 """A published row: (backend, reader, cells)."""
 
@@ -52,7 +54,7 @@ class PaperRows:
     ) -> Section:
         """Return a table that lists for each backend the rows of the runs, then those of the paper.
 
-        Of the paper, rows with the same reader, or with every reader if it has none of the same.
+        From the paper, the rows of a backend are those with a reader of the runs, or all if it has no such reader.
 
         Args:
             title: of the section.
@@ -78,6 +80,7 @@ class PaperRows:
         return section(title, [*lead, *columns], body, notes, breaks=rules)
 
     def _of_same_reader(self, backend: str, theirs: Sequence[Theirs]) -> Sequence[Theirs]:
+        # The paper's name of a model is a part of a run's, such as ``Qwen3-8B`` of ``Qwen/Qwen3-8B``.
         models = {reader.name: reader.model for run in self.runs for reader in run.readers}
         readers = {
             plain(models.get(row.scores.reader, row.scores.reader)) for row, name in self.pairs if name == backend
@@ -205,6 +208,7 @@ def _ingest(paper_rows: PaperRows, published: Published) -> Section | None:
         cost = row.scores.ingest
         if cost is None or not cost.days or cost.seconds is None:
             return [NA] * 5
+        # The first rail of a phase is always the GPU's, measured or not.
         rails = [p.rails[0].gross_j.value for p in (row.costs.phases if row.costs else ()) if p.phase == "ingest"]
         joules = fsum(j for j in rails if j is not None) if rails and None not in rails else None
         per_day, watts = (None, None) if joules is None else (joules / cost.days, joules / cost.seconds)

@@ -20,7 +20,7 @@ PUBLISHED = "published"
 DIFFERENCES = "where-the-protocols-differ"
 """Key of the table of differences in protocol, which is shown although it has no figures."""
 BACKENDS = {"vanilla": "Vanilla", "bm25": "RAG", "memobase": "Memobase", "memsearch": "MemSearch", "oracle": "Oracle"}
-"""Name of a backend: the paper's name of it."""
+"""By name of a backend, the paper's name of it."""
 HEADLINES = ("Rec", "Rea", "Trust", "Avg")
 DIMENSIONS = ("D1", "D2", "D3", "D4", "D5", "D6")
 

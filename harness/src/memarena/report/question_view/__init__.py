@@ -1,1 +1,1 @@
-"""One question from asking to verdict: one record set, which terminal, HTML report and viewer render."""
+"""Builds the trace of one question, from its wording to the verdict, which terminal, HTML report and viewer render."""

@@ -73,7 +73,7 @@ def judgments(records: Iterable[JudgeRecord], score: QuestionScore, latest_attem
 
 
 def _judgment(record: JudgeRecord, at: str) -> JudgmentView:
-    """Convert a record of a judge; ``at`` names its attempt and repeat if they are not the ones that count."""
+    """Convert a record of a judge; ``at`` names its attempt and repeat unless they are those that count."""
     if record.kind == "judging_failed":
         result = f"failed ({record.task}){at}: {record.cause.replace('_', ' ')}"
         reply = (f"its reply: {record.reply}",) if record.reply else ()

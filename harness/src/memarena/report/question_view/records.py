@@ -1,7 +1,7 @@
 """Defines the trace of a question that ``memarena show``, the HTML report and the viewer render.
 
-Texts are complete; renderers truncate them. :func:`~memarena.report.question_view.making.question_view` builds a trace
-from the records of a log.
+The viewer hides the right answer at first, so fields that may contain it say so. Texts are complete; renderers truncate
+them. :func:`~memarena.report.question_view.making.question_view` builds a trace from the records of a log.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ItemView:
     """An item that Search returned."""
 
     rank: int
-    """From 1."""
+    """Its rank in Search's list, from 1."""
     score: float
     sources: str
     """Ids of the sessions that the backend names as its source."""
@@ -70,7 +70,7 @@ class CallView:
     """Phase, model, status and tokens in one line."""
     route: str
     messages: tuple[tuple[str, str], ...]
-    """(role, text)."""
+    """(role, text) of each message of the prompt."""
     output: str
     kept: bool
 
@@ -90,7 +90,7 @@ class AttemptView:
     """One attempt at a question in one cell."""
 
     number: int
-    """From 1."""
+    """Number of the attempt, from 1."""
     latest: bool
     """Whether it is the last attempt, which counts."""
     failed: str
@@ -171,7 +171,7 @@ class AnswerView:
     judgments: tuple[JudgmentView, ...]
     """The judge whose verdicts count comes first."""
     attempts: tuple[AttemptView, ...]
-    """At least one; the last counts."""
+    """Attempts in their order, at least one; the last one counts."""
 
 
 @dataclass(frozen=True)

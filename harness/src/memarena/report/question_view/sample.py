@@ -1,4 +1,7 @@
-"""Samples the questions whose traces a report shows."""
+"""Samples the questions whose traces a report shows.
+
+A report with the traces of all questions would be too large. Failures come first, as they show what to improve.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,7 @@ def sample_questions(
         candidates = [q for cell in cells for q in by_cell.get(cell, ())]
         wrong = _in_turn([q for q in candidates if q.outcome is not Outcome.CORRECT])
         right = _in_turn([q for q in candidates if q.outcome is Outcome.CORRECT])
+        # A quarter of the quota, or more if there are not enough failures for the rest.
         right_count = min(len(right), max(quota // 4, quota - len(wrong)))
         sample += [*wrong[: quota - right_count], *right[:right_count]]
     return sample
@@ -48,6 +52,7 @@ _OUTCOMES = (
     Outcome.WRONG,
     Outcome.CORRECT,
 )
+"""Outcomes in the order in which their questions are chosen."""
 
 
 def _in_turn(questions: Iterable[QuestionScore]) -> list[QuestionScore]:

@@ -1,4 +1,8 @@
-"""Writes a report as JSON, and the JSON schema of such reports."""
+"""Writes a report as JSON, and the JSON schema of such reports.
+
+``python -m memarena.report.render.json`` prints the schema. It has the docstrings of the records as descriptions, so
+a change of one must be committed in ``schema/`` too.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ from memarena.scoring.results import RunScores
 
 REPORT_VERSION = 1
 DIGITS = 6
-"""Figures are rounded to so many decimals, so that the same log gives the same bytes everywhere."""
+"""Decimals to which figures are rounded, so that the same log gives the same bytes on every machine."""
 
 
 class JsonReport(Record):

@@ -26,10 +26,12 @@ _SYMBOLS = {
     "“": "``", "”": "''", "’": "'", "‘": "`", "−": r"$-$", "κ": r"$\kappa$", "\u00a0": "~", "²": r"$^2$",
     "α": r"$\alpha$", "β": r"$\beta$", "γ": r"$\gamma$", "′": r"$'$", "ß": r"\ss{}",
 }  # fmt: skip
+"""Characters outside of ASCII that a report uses, as LaTeX commands."""
 _ACCENTS = {
     "\u0300": r"\`", "\u0301": r"\'", "\u0302": r"\^", "\u0303": r"\~", "\u0304": r"\=", "\u0306": r"\u",
     "\u0307": r"\.", "\u0308": r"\"", "\u030a": r"\r", "\u030b": r"\H", "\u030c": r"\v", "\u0327": r"\c",
 }  # fmt: skip
+"""Commands of combining accents, for letters that decompose into a letter of ASCII and one accent."""
 FLOATS_AT_ONCE = 8
 """Tables between two clearpage commands, since LaTeX queues only a limited number of floats."""
 _PREAMBLE = r"""% MemArena report. Compiles as it is; a table can be copied from between its comment lines.
@@ -70,6 +72,7 @@ def _character(character: str) -> str:
     decomposed = unicodedata.normalize("NFD", character)
     base, marks = decomposed[:1], decomposed[1:]
     if base.isascii() and base.isalpha() and marks in _ACCENTS:
+        # LaTeX sets accents on i and j without their dots: \i{} and \j{}.
         stem = rf"\{base}{{}}" if base in "ij" else base
         return f"{_ACCENTS[marks]}{{{stem}}}"
     return rf"\texttt{{U+{ord(character):04X}}}"

@@ -1,4 +1,4 @@
-"""Writes a report as Markdown."""
+"""Writes a report as Markdown: sections as headings, tables as pipe tables."""
 
 from __future__ import annotations
 

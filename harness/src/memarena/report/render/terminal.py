@@ -17,6 +17,7 @@ from rich.text import Text
 from memarena.report.layout import Cell, Document, Fact, Section, Table
 
 WIDTH = 120
+"""Columns of plain text, where the output is no terminal."""
 _BETWEEN = 2
 """Spaces between two columns."""
 _LONGEST_WORD = 24

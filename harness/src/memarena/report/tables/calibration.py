@@ -1,4 +1,8 @@
-"""Reads calibrations of judges (files of ``memarena judge --calibrate --format json``) and prints their error rates."""
+"""Defines the record of a judge's calibration, reads its files, and builds the table of error rates.
+
+A calibration asks judges about synthetic answers that are known to be right or wrong. ``memarena judge --calibrate
+--format json`` writes the file, and ``memarena report --calibration`` shows it next to scores by these judges.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,13 @@ class SyntheticRates(Record):
     """A judge on synthetic answers of one family or kind. Rates are shares; None without any such answer."""
 
     right: int
+    """Number of synthetic answers that are right."""
     wrong: int
+    """Number of synthetic answers that are wrong."""
     false_rejects: int
+    """Right answers that the judge calls wrong."""
     false_accepts: int
+    """Wrong answers that the judge calls right."""
     unjudged: int = 0
     """Answers without a usable reply; they count in no rate."""
     false_reject_rate: float | None
@@ -32,9 +40,13 @@ class LabelErrors(Record):
     """A label of D6 as a judge gives it."""
 
     synthetic: int
+    """Number of synthetic answers that the label is right for."""
     others: int
+    """Number of all other synthetic answers."""
     missed: int
+    """Answers that should have the label and got another."""
     false: int
+    """Answers that got the label and should have another."""
     missed_rate: float | None
     false_rate: float | None
 

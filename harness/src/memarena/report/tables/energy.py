@@ -10,11 +10,13 @@ from memarena.report.layout import Cell, Column, Fact, Section, section
 from memarena.report.rows import ReportRow, breaks, lead_cells, lead_columns
 
 _RAILS = (("gpu_rail_j", "GPU rail"), ("sys_j", "system"))
+"""Names of the first two rails of every phase, measured or not, and their titles; other rails follow them."""
 _LOADS = (
     ("gpu_utilisation", "mean", "GPU %", "GPU load, mean"),
     ("gpu_sm_clock", "mean", "MHz", "clock of the GPU's multiprocessors, mean"),
     ("gpu_temperature", "peak", "GPU °C", "highest temperature of the GPU"),
 )
+"""(channel of a meter, its statistic, title of the column, meaning)."""
 _MB = 1e6
 
 

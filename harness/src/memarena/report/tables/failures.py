@@ -9,6 +9,7 @@ from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, lead_cells, lead_columns, trace
 
 _WHOSE = {"backend_failed": "backend", "infra_failed": "ours", "reader_not_applicable": "reader"}
+"""By outcome, on whose side the failure is."""
 
 
 def failure_table(rows: Sequence[ReportRow]) -> Section | None:

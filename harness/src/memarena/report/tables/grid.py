@@ -250,7 +250,10 @@ def token_f1_table(rows: Sequence[ReportRow]) -> Section | None:
 
 
 def breakdown_tables(rows: Sequence[ReportRow]) -> list[Section]:
-    """Return a table for each breakdown that the data set has: lag, difficulty, context tier, interfering facts."""
+    """Return the tables of each breakdown in SLICES that the data set has: shares right, and all figures by part.
+
+    A breakdown with a single part is left out, except lag, whose single part states how old the evidence is.
+    """
     sections = []
     for by, (name, words) in SLICES.items():
         keys = breakdown_keys(rows, by)

@@ -1,4 +1,4 @@
-"""Builds the table of what memories extracted from sessions and stored, as they report it."""
+"""Builds the table of what memories extracted from sessions and stored, as they report it (``scoring/kept.py``)."""
 
 from __future__ import annotations
 

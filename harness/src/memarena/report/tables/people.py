@@ -1,4 +1,7 @@
-"""Builds the table of agreement of annotators with each other and with the judge, by dimension."""
+"""Builds the table of agreement of annotators with each other and with the judge, by dimension.
+
+An annotator is a person who labelled answers without seeing verdicts. The table shows how far a judge can be trusted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of D6: figures of permission, behaviour on DENY items."""
+"""Builds the tables of D6: figures of permission, and behaviour on DENY items."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from memarena.scoring.results import RowScores
 from memarena.scoring.uncertainty_records import Interval
 
 _LABELS = ("disclosed", "refuse", "dont_know", "disclose_wrong", "other")
+"""Labels of behaviour in the order of the columns; all but the first withhold the fact."""
 
 
 BY_RULES = (
     "labelled by rules: on answers written independently of them they miss 2 of 70 that tell the fact (2.9%), "
     "and of hints that use none of its words 20 of 20"
 )
-"""Measured as docs/judging.md says."""
+"""Note on the errors of labels by rules; docs/judging.md describes the measurement."""
 
 
 def permission_table(rows: Sequence[ReportRow]) -> Section | None:

@@ -20,6 +20,7 @@ from memarena.scoring.question_changes import (
 )
 
 ANSWER_WIDTH = 60
+"""Characters of an answer, or of a setting, that a line shows, at most."""
 _CSV = (
     "a", "b", "instance_id", "family", "dimension", "ego", "change", "a_outcomes", "b_outcomes", "question",
     "a_answers", "b_answers",

@@ -1,4 +1,7 @@
-"""Builds the D6 tables of the paper: refusals by a list of phrases, and D6 pooled over readers."""
+"""Builds the D6 tables of the paper: refusals by a list of phrases, and D6 pooled over readers.
+
+They allow a comparison with published figures. MemArena's scores do not use them.
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from memarena.scoring.uncertainty_records import FEWEST_CLUSTERS
 
 TITLE = "Source categories"
 _WHAT = {"category": "LoCoMo", "ability": "BEAM", "question_type": "question type", "kind": "kind of question"}
+"""Title of the column by the key of metadata that holds a question's category."""
 
 
 def source_table(rows: Sequence[ReportRow]) -> Section | None:

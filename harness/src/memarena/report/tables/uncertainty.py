@@ -1,4 +1,4 @@
-"""Builds the tables of intervals, of variance by source, and of the reasons why facts were withheld."""
+"""Builds the tables of intervals and of variance by source, and, of D6, the reasons why facts were withheld."""
 
 from __future__ import annotations
 

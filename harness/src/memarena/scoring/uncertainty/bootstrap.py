@@ -27,7 +27,7 @@ _LEAST_DEFINED = 0.5
 
 
 class Draws:
-    """How often each ego is in each draw, for the three strata.
+    """How often each ego is in each draw, for the three strata: DENY, ALLOW and all other groups of questions.
 
     ``rows`` has the row of each ego in a tally; ``weights`` has by stratum the counts, of shape (egos, draws).
     """

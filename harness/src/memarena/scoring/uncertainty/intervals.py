@@ -1,4 +1,7 @@
-"""Computes the uncertainty of a run's figures: intervals over egos, and each kind of variance separately."""
+"""Computes the uncertainty of a run's figures: intervals over egos, and each kind of variance separately.
+
+They show how far a figure would change with other people, other seeds or other verdicts on the same answers.
+"""
 
 from __future__ import annotations
 
@@ -111,8 +114,8 @@ def judge_spread(
 ) -> dict[str, float]:
     """Compute the standard deviation of every figure between repeats of judging, mean over the cells (seeds).
 
-    ``attempts`` has by cell and instance the attempt that counts. In rounds beyond its own repeats a question keeps its
-    scored outcome. Empty if nothing was repeated.
+    A *round* is the n-th verdict on every answer. A question with fewer verdicts keeps its scored outcome in the later
+    rounds. ``attempts`` has by cell and instance the attempt that counts. Empty if nothing was repeated.
     """
     sds: dict[str, list[float]] = {}
     for cell in cells:

@@ -1,4 +1,7 @@
-"""Manages a campaign of blind labelling: draws the sample once, records labels, imports and exports ``labels.json``."""
+"""Manages a campaign of blind labelling: draws the sample once, records labels, imports and exports ``labels.json``.
+
+People label answers without seeing a verdict; their agreement with a judge shows how far its verdicts can be relied on.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,7 @@ class Campaign:
             annotator: name.
             item: id in the sample.
             label: None withdraws the last label.
-            form: id of the form; the same form sent again records nothing.
+            form: id of the page's form; the same form sent again records nothing.
             more: ``note``, ``reason`` and ``seconds`` of the label.
         """
         index = self.places.get(item)

@@ -19,6 +19,7 @@ ANNOTATIONS = "annotations"
 SAMPLE_NAME = "sample.json"
 LABELS_NAME = "labels.jsonl"
 CANNOT_SAY = "cannot_say"
+"""Label of an annotator who cannot decide; it counts in no agreement."""
 
 
 class LabelEntry(BaseModel):

@@ -27,6 +27,7 @@ class CellView:
     head: bool
     """Whether it is a header of the row."""
     link: str = ""
+    """Address of the details behind the figure; empty if there are none."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class TableView:
     """(title, whether the column has figures)."""
     bodies: tuple[tuple[tuple[CellView, ...], ...], ...]
     wide: bool
+    """Whether it has so many columns that it is printed in smaller type."""
 
 
 def table_view(table: Table) -> TableView:

@@ -1,4 +1,7 @@
-"""Lays out the HTML report: chapters of figures and tables, then question traces and methods."""
+"""Lays out the HTML report: chapters of figures and tables, then question traces and methods.
+
+The template (``templates/page.html.jinja``) only prints the :class:`Page` that is built here.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ class SummaryView:
 
 @dataclass(frozen=True)
 class Page:
-    """Data of the template."""
+    """All that the template prints."""
 
     title: str
     datasets: str

@@ -1,4 +1,8 @@
-"""Creates the Jinja environment of report, viewer and site: escapes all text and makes invisible characters visible."""
+"""Creates the Jinja environment of report, viewer and site: escapes all text and makes invisible characters visible.
+
+Texts of a run come from models and imported data, and may contain markup, ANSI codes or marks of text direction that
+would make a page show something else than the log has.
+"""
 
 from __future__ import annotations
 
@@ -86,6 +90,6 @@ def _spelled(value: Any) -> Any:
 
 def _name(match: re.Match[str]) -> str:
     code = ord(match[0])
-    if code < 0x20:
+    if code < 0x20:  # Unicode has a picture of each control, such as ␛ for U+001B
         return chr(0x2400 + code)
     return "\u2421" if code == 0x7F else f"[U+{code:04X}]"
