@@ -1,5 +1,7 @@
 """Starts a process that sees neither other processes nor the folders that are hidden from it (Linux namespaces).
 
+A memory under test is started like this, since it could otherwise read the right answers in the data set.
+
 The guard of :mod:`memarena.processes` enters a new process namespace and starts this module as its first process, which
 makes a mount namespace: hidden folders are empty, ``/tmp``, ``/var/tmp`` and ``/dev/shm`` are new and removed at the
 end, ``/dev`` has no disks, and ``/proc`` shows only this namespace. It starts the command without the capabilities that
@@ -25,12 +27,16 @@ from typing import Self
 
 MODULE = "memarena.confinement"
 _NEWNS, _NEWIPC, _NEWUSER, _NEWPID = 0x00020000, 0x08000000, 0x10000000, 0x20000000
+"""Flags of unshare(2)."""
 _BIND, _REC, _PRIVATE, _RDONLY, _REMOUNT = 4096, 16384, 1 << 18, 1, 32
 _NOSUID, _NODEV = 2, 4
+"""Flags of mount(2)."""
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 24, 38
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_SYS_ADMIN = 47, 2, 21
+"""Operations and arguments of prctl(2), by the kernel's headers."""
 _CAPABILITY_VERSION = 0x20080522
 _LAST_CAPABILITY = 63
+"""Highest number of a capability that can exist, as a set has 64 bits."""
 _KEPT_CAPABILITIES = (0, 1, 3, 4, 5, 6, 7, 10)
 """Capabilities of files, users and signals (CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID) and
 NET_BIND_SERVICE, for a server that changes to its own user. No mounts, no devices, no other processes' memory."""

@@ -1,4 +1,7 @@
-"""Scores answers from anywhere: a file of rows ``{instance_id, answer}`` and the data set that was asked."""
+"""Scores answers from anywhere: a file of rows ``{instance_id, answer}`` and the data set that was asked.
+
+For answers of systems that the harness cannot run: they are judged as in a run, but nothing is known of time or items.
+"""
 
 from __future__ import annotations
 

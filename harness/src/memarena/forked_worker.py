@@ -23,7 +23,7 @@ from memarena_dataset.errors import MemArenaError
 
 T = TypeVar("T")
 Outcome = tuple[bool, object]
-"""Whether the work succeeded, and its result or exception."""
+"""(whether the work succeeded, its result or its exception)."""
 
 
 class ForkedWorkerError(MemArenaError):

@@ -7,7 +7,10 @@ from importlib import import_module
 
 
 def imported_later(package: str, places: Mapping[str, str]) -> Callable[[str], object]:
-    """Return the ``__getattr__`` of a package. ``places``: the full name of the module of each of its names."""
+    """Return the ``__getattr__`` of a package (PEP 562): Python calls it for a name that the package does not have yet.
+
+    ``places``: by name, the full name of the module that defines it.
+    """
 
     def get(name: str) -> object:
         if name not in places:

@@ -36,7 +36,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_S = 0.2
 MOST_LOG_BYTES = 64 << 20
-"""Limit of a child's output; a longer one is cut to its last ``KEPT_LOG_BYTES``."""
+"""Limit of the file with a child's output; a longer file is cut to its last ``KEPT_LOG_BYTES``."""
 KEPT_LOG_BYTES = 16 << 20
 _TAIL_BYTES = 64 << 10
 CONFINEMENT = CONFINEMENT_MODULE

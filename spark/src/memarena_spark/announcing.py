@@ -27,27 +27,27 @@ from memarena_spark.plans import LoadedPlan
 VARIABLE = "MEMARENA_SPARK_ANNOUNCEMENTS"
 NAME = "announcements.jsonl"
 _FIRST = "0" * 64
-"""The previous hash of the first line."""
+"""``previous_sha256`` of the first line."""
 
 
 class Announced(Record):
-    """A run is going to be done."""
+    """The line that announces a run, before it begins."""
 
     kind: Literal["announced"] = "announced"
     number: int
-    """From 1, over all announcements of the node."""
+    """Number of the announcement, from 1, over all announcements of the node."""
     at: str
     previous_sha256: str
     node: str
     plan_sha256: str
-    """Of the plan's text and its profile's: :func:`plan_sha256`."""
+    """SHA-256 of the plan's text and its profile's text together: :func:`plan_sha256`."""
     dataset_sha256: str
     nonce: str
-    """A value of a second party that it made just now, so that the announcement is not older; empty: none."""
+    """A value that a second party made just before, which proves that the announcement is not older; empty: none."""
 
 
 class Started(Record):
-    """The run of an announcement begins: its node was well, nothing has been asked yet."""
+    """The line that the run of an announcement begins: the checks of the node passed, no question was asked yet."""
 
     kind: Literal["started"] = "started"
     number: int
@@ -56,7 +56,7 @@ class Started(Record):
 
 
 class Ended(Record):
-    """The run of an announcement is over. One that was killed has no such line."""
+    """The line that the run of an announcement is over. A run that was killed has no such line."""
 
     kind: Literal["ended"] = "ended"
     number: int
@@ -64,11 +64,11 @@ class Ended(Record):
     previous_sha256: str
     outcome: Literal["completed", "incomplete", "interrupted", "aborted"]
     started_at: str
-    """Of the run's record."""
+    """Start of the run as its record states it, by which a bundle's run is matched with its announcement."""
 
 
 class Committed(Record):
-    """A commitment to a fresh world was made: :mod:`.fresh.commitment`."""
+    """The line that a commitment to a fresh world was made: :mod:`.fresh.commitment`."""
 
     kind: Literal["committed"] = "committed"
     at: str

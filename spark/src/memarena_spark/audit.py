@@ -1,4 +1,7 @@
-"""Audits a bundle: asks a seeded share of its questions again on this machine and compares the answers."""
+"""Audits a bundle: asks a seeded share of its questions again on this machine and compares the answers.
+
+A bundle proves that its figures follow from its log. That the log was not invented is shown only by asking again.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ SHARE = 0.1
 
 
 class CellAudit(Record):
-    """How the questions of one cell came out again."""
+    """The questions of a cell that were asked again: how many have the same answer, and the same outcome."""
 
     cell_id: str
     greedy: bool
@@ -41,7 +44,7 @@ class CellAudit(Record):
     same_answer: int
     same_outcome: int
     failed: int
-    """Questions that failed this time."""
+    """Number of questions that failed when they were asked again."""
 
 
 class AuditReport(Record):
@@ -55,10 +58,11 @@ class AuditReport(Record):
     same_outcome: float | None
     same_outcome_at_least: float
     same_answer: float | None
-    """Word for word. Other machines round otherwise, so that the floor is lower; invented answers are far below it."""
+    """Share of answers that are equal word for word. Other machines round otherwise, so that less is required of it
+    than of the outcomes; invented answers are far below that."""
     same_answer_at_least: float
     readers_differ: tuple[str, ...]
-    """What is not the same of the readers."""
+    """Differences between the readers of the two runs, a line each."""
     passed: bool
 
 

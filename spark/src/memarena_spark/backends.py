@@ -30,16 +30,16 @@ from memarena_spark.refusal_codes import refusal
 
 
 class BackendCode(Record):
-    """What runs under a backend's name."""
+    """The code that runs under a backend's name."""
 
     digest: str
     """``sha256:…`` of its image, or over the files that make it."""
     source: str
-    """``docker``, ``declared`` or ``files``."""
+    """Origin of the digest: ``docker`` (the daemon), ``declared`` (the compose file) or ``files`` (hashed here)."""
 
 
 class ConformanceReport(Record):
-    """One run of the conformance suite, its JUnit file, and which code it was held against."""
+    """A run of the conformance suite: its result, its JUnit file, and the code of the backend that was tested."""
 
     backend: str
     code: BackendCode
@@ -47,7 +47,7 @@ class ConformanceReport(Record):
     passed: bool
     counts: dict[str, int]
     file: str
-    """Within the run's folder and the bundle."""
+    """Path of the JUnit file within the run's folder and within the bundle."""
 
 
 def code_of(backend: BackendChoice, node: Node) -> BackendCode:

@@ -1,4 +1,4 @@
-"""Identifies the code by a hash of each of our packages, since code changes between releases under one version."""
+"""Identifies the code by a hash of each package in ``PACKAGES``, since code changes between releases of a version."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def package_folder(name: str) -> Path | None:
 
 @cache
 def own_code() -> dict[str, str]:
-    """Return the SHA-256 of each of our packages that is installed here, by its name."""
+    """Return the SHA-256 of each package in ``PACKAGES`` that is installed here, by its name."""
     return {name: folder_sha256(folder) for name in PACKAGES if (folder := package_folder(name)) is not None}

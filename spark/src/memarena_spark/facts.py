@@ -6,13 +6,13 @@ from memarena.log.base import Record
 
 
 class Unknown(Record):
-    """A fact that the machine did not give. Never taken for a good one."""
+    """A fact that could not be read, with the reason. A check that needs the fact refuses the run."""
 
     unknown: str
 
 
 class Identity(Record):
-    """Which machine this is."""
+    """The machine: its name, processor, memory, kernel and boot."""
 
     name: str
     architecture: str
@@ -55,7 +55,7 @@ class Image(Record):
 
     digest: str
     source: str
-    """``docker`` where the daemon was asked, ``declared`` where the compose file's own variable says it."""
+    """Origin of the digest: ``docker`` (the daemon), or ``declared`` (a variable of the compose file)."""
 
 
 class DeclaredOrder(Record):
@@ -71,11 +71,11 @@ class Embedder(Record):
     model: str
     size_bytes: int
     vram_bytes: int
-    """How much of the model is on the GPU."""
+    """Bytes of the model that are on the GPU: all of it if equal to ``size_bytes``."""
     warm_s: float
-    """Seconds that an embedding took when the model had just been used."""
+    """Seconds of an embedding by a model that was used just before."""
     started_at_unix: float | DeclaredOrder | Unknown
-    """When the server was started, in seconds since 1970, or its declared place where no time can be read."""
+    """When the server was started, in seconds since 1970; its declared order if no time can be read."""
 
 
 class ReaderServer(Record):
@@ -87,17 +87,20 @@ class ReaderServer(Record):
     details: dict[str, str]
     """Version and flags, as read back."""
     started_at_unix: float | DeclaredOrder | Unknown
-    """As an embedder's."""
+    """When the server was started, as in :class:`Embedder`."""
     probe_failure: str
     """Why the sanity probe failed; empty if it passed."""
 
 
 class CanaryResult(Record):
-    """A matrix multiplication over and over, in windows of about a second."""
+    """Speed of the compute canary: a fixed matrix multiplication, repeated in windows of about a second.
+
+    A node that is in a slow state which none of its counters shows has a slow canary.
+    """
 
     device: str
     engine: str
-    """What multiplied, with its version."""
+    """Library that multiplied, with its version."""
     dtype: str
     size: int
     """Rows and columns of both matrices."""
@@ -106,6 +109,6 @@ class CanaryResult(Record):
     tflops: float
     """Median over the windows: 10^12 floating-point operations a second."""
     tflops_low: float
-    """The slowest window."""
+    """TFLOP/s of the slowest window."""
     clock_mhz: float | Unknown
     """Median clock of the processor that multiplied."""

@@ -1,4 +1,7 @@
-"""Locks a node for a single certification; the kernel releases the lock if its holder dies, and a note names it."""
+"""Locks a node for a single certification; the kernel releases the lock if its holder dies, and a note names it.
+
+Two runs, or a run and an audit, on a node at the same time would disturb each other's times.
+"""
 
 from __future__ import annotations
 

@@ -31,17 +31,17 @@ class EmbedderSpec(Record):
     model: str
     warm_within_s: Annotated[float, Field(gt=0)] = 1.0
     container: str | None = None
-    """Container that it runs in, where it runs in one."""
+    """Name of the container in which the server runs; None: it runs in none."""
 
 
 class ReaderServerSpec(Record):
-    """The model server, and what it must say of itself."""
+    """The model server, and what it must report of itself."""
 
     url: _Url
     model: str
     kind: Literal["sglang", "llama.cpp", "other"] = "sglang"
     flags: dict[str, str] = Field(default_factory=dict)
-    """By the names that the server reads them back under, such as ``disable_radix_cache: "True"``."""
+    """Expected flags, by the names under which the server reports them, such as ``disable_radix_cache: "True"``."""
     container: str | None = None
 
 
@@ -52,25 +52,27 @@ class Pins(Record):
     kernel: str | None = None
     packages: dict[str, str] = Field(default_factory=dict)
     images: dict[str, Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]] = Field(default_factory=dict)
-    """Digests by container."""
+    """Digests of images, by the names of their containers."""
 
 
 class Golden(Record):
-    """What this very node's canary gave when it was known to be well."""
+    """Result of the compute canary on this very node when it was known to be well (``memarena-spark canary``)."""
 
     tflops: Annotated[float, Field(gt=0)]
     clock_mhz: Annotated[float, Field(gt=0)] | None = None
 
 
 class Plan(Record):
-    """Everything that a certification run goes by."""
+    """All settings of a certification run, as the plan's file states them."""
 
     schema_version: Literal[1] = Field(alias="schema")
     profile: str
     """Name of a node profile, or the path of one."""
     run: RunConfig
     result_class: Literal["cold", "warm"] = "cold"
-    """``cold``: no prompt's prefix comes from a cache, and every call is held to that. Never mixed."""
+    """``cold``: no prefix of a prompt comes from a cache, and every call is checked for it. ``warm``: it may.
+
+    A run has a single class, since cold and warm times must not be mixed."""
     embedder: EmbedderSpec | None = None
     reader_server: ReaderServerSpec | None = None
     pins: Pins = Pins()

@@ -32,7 +32,7 @@ PACKAGES = (
 
 
 class NodeState(Record):
-    """The node as it was found: what goes into a bundle. None: the plan or profile has no such part."""
+    """State of the node before a run, which becomes part of the bundle. None: the plan names no such server."""
 
     identity: Identity
     gpu: Gpu | Unknown
@@ -48,7 +48,7 @@ class NodeState(Record):
 
 
 class Preflight(Record):
-    """What preflight found."""
+    """The result of preflight: the node's state, the compute canary, and all reasons not to begin."""
 
     state: NodeState
     canary: CanaryResult | Unknown
@@ -101,7 +101,7 @@ def preflight(node: Node, loaded: LoadedPlan, out: Path) -> Preflight:
 
 
 def still_well(node: Node, loaded: LoadedPlan) -> tuple[Refusal, ...]:
-    """Return the checks that fail after a run: those of GPU, versions, servers and swap are repeated."""
+    """Return the checks that fail after a run: those of GPU, versions, servers, quiet and swap are repeated."""
     plan, profile = loaded.plan, loaded.profile
     return (
         *check_gpu(node, plan, profile),

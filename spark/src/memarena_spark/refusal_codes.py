@@ -84,6 +84,7 @@ WITNESS: dict[str, str] = {
 """Reasons not to confirm announcements."""
 
 REMEDIES = {**NODE, **RESULT, **WITNESS}
+"""Remedy of every code: what the operator can do, one line."""
 
 
 def refusal(code: str, reason: str) -> Refusal:

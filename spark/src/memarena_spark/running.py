@@ -54,12 +54,12 @@ class Span(Record):
 
 
 class RunRecord(Record):
-    """What happened around a run. Written once, when it is over; a run that was killed has none."""
+    """The facts around a run: checks, times, readers. Written once, when it is over; a run that was killed has none."""
 
     record_version: Literal[2] = 2
     spark_version: str
     code_sha256: dict[str, str]
-    """Our own packages by name, as they were when the run was over."""
+    """SHA-256 of our own packages by name, as they were when the run was over."""
     started_at: str
     ended_at: str
     left_by: Holder | None
@@ -70,14 +70,14 @@ class RunRecord(Record):
     span: Span
     """The whole run, from before its first process to after its last; its log holds the phases within."""
     readers: tuple[ReaderWatch, ...] | Unknown
-    """What was seen of the processes behind the readers."""
+    """Observations of the processes behind the readers, by :mod:`memarena_spark.watching`."""
     outcome: Literal["completed", "incomplete", "interrupted", "aborted"]
     left: int
-    """Questions without an outcome."""
+    """Number of questions without an outcome."""
     message: str
     code_after: dict[str, BackendCode]
     changed: tuple[Refusal, ...]
-    """What no longer held when the run was over."""
+    """Conditions of preflight that did not hold when the run was over."""
     canary_after: CanaryResult | Unknown
 
 

@@ -1,4 +1,7 @@
-"""Implements the thermal gate: waits until the machine's temperature is stable before anything is timed."""
+"""Implements the thermal gate: waits until the machine's temperature is stable before anything is timed.
+
+Preflight and the conformance suite warm the machine, and a processor's clock depends on its temperature.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from memarena_spark.refusal_codes import refusal
 
 
 class ThermalGate(Record):
-    """How the wait for a stable temperature ended."""
+    """The end of the wait for a stable temperature."""
 
     settled: bool  # words: a name of the file format
     waited_s: float

@@ -1,6 +1,7 @@
 """Asks a reader over retrieved context: fits the prompt to its window, calls it, and parses the answer from the reply.
 
-A leaf: used by the harness (central reading) and by backends (their own Answer) alike, so that both ask the same way.
+It imports no other package of the repository. The harness uses it for central reading (it asks the reader itself, over
+the items that a backend's Search returned), and backends for their own Answer, so that both ask the same way.
 Nothing in a prompt depends on gold, task family or dimension.
 """
 

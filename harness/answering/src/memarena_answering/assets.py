@@ -1,4 +1,7 @@
-"""Loads the versioned files of prompts and parsing rules, which decide how readers are asked, and hashes them."""
+"""Loads the versioned files of prompts and parsing rules, which decide how readers are asked, and hashes them.
+
+The hashes are recorded with each run: two runs with other prompts must not be compared.
+"""
 
 from __future__ import annotations
 

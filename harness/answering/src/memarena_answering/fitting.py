@@ -140,6 +140,7 @@ def _cut(item: ContextItem, request: _Request, count: TokenCounter, budget: floa
     fitting = sum(1 for total in accumulate(costs) if total <= room)
     end = sum(len(line) for line in lines[:fitting])
     room -= sum(costs[:fitting])
+    # Words are counted in a second call only if they can fill a tenth of the budget or more.
     if fitting < len(lines) and room > 0.1 * budget:
         pieces = _PIECE.findall(lines[fitting])
         words = sum(1 for total in accumulate(_counted(count, pieces)) if total <= room)
@@ -170,6 +171,7 @@ def build_prompt(
     request = _Request(tuple(items), question, asked_at, asker, plan, prompt_limit(plan), limit)
     rendered = [render_item(item, plan.style) for item in request.items]
     _, empty_texts = _texts(request, [])
+    # If all items may fit by a rough estimate, they are counted with the scaffold, in a single call.
     likely = sum(count_by_bytes(rendered)) <= 1.25 * min(request.prompt_limit, request.context_limit)
     whole_messages, whole_texts = _texts(request, rendered) if likely else ((), [])
     counts = _counted(count, [*empty_texts, *whole_texts])

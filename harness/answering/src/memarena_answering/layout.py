@@ -1,4 +1,8 @@
-"""Renders a prompt from context, question and asker, and parses such a prompt into its parts."""
+"""Renders a prompt from context, question and asker, and parses such a prompt into its parts.
+
+An item may hold any text, also lines that look like the marks of the prompt. Such lines are shifted by a space, so that
+no item can end the context or pretend to be another item.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +40,7 @@ def readable_time(text: str) -> str:
 
 @cache
 def _structure_line() -> re.Pattern[str]:
+    """Return the pattern of the start of a line that could be read as a mark of the prompt, after any spaces."""
     words = prompt_text()
     marks = sorted({words.context_start[:3], words.context_end[:3], words.item_start})
     return re.compile(rf"^(?= *(?:{'|'.join(map(re.escape, marks))}))", re.MULTILINE)
@@ -43,6 +48,7 @@ def _structure_line() -> re.Pattern[str]:
 
 @cache
 def _shifted_line() -> re.Pattern[str]:
+    """Return the pattern of the space that :func:`render_item` puts before such a line."""
     return re.compile(_structure_line().pattern.replace("^(?= *", "^ (?= *", 1), re.MULTILINE)
 
 

@@ -1,4 +1,7 @@
-"""Parses JSON objects leniently, as small models write them: with single quotes, bare words, or cut off anywhere."""
+"""Parses JSON objects leniently, as small models write them: with single quotes, bare words, or cut off anywhere.
+
+Without it, an answer that a person can read would count as wrong only for its form.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?=\s*(?:[,}\]]|\Z))")
 _BARE = re.compile(r"[^,:{}\[\]\n]+")
 _KEY = re.compile(r"[^\s,:{}\[\]\"']+(?:[ -][^\s,:{}\[\]\"']+)*")
+# The closing quote by the opening quote; models also write typographic quotes.
 _CLOSES = {'"': '"', "'": "'", "“": "”"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
@@ -83,6 +87,7 @@ class _Reader:
                     raise _NotJsonError
                 self.at += 1
                 value = self.value(depth + 1)
+                # The first of equal keys wins, unlike in json.loads.
                 result.setdefault(key, value)
 
     def _key(self, head: str) -> str:
@@ -104,7 +109,7 @@ class _Reader:
             elif head in {"]", ""}:
                 self.at += len(head)
                 return values
-            elif head in {"}", ":"}:
+            elif head in {"}", ":"}:  # the list was not closed: what follows belongs to its object
                 return values
             else:
                 values.append(self.value(depth + 1))
@@ -127,18 +132,21 @@ class _Reader:
         return "".join(out)
 
     def _ends_string(self) -> bool:
+        """Whether the quote at this position ends its string: by what follows it, which may also be a code fence."""
         match = _SPACE.match(self.text, self.at + 1)
         assert match is not None
         next_char = self.text[match.end() : match.end() + 1]
         return next_char == "" or next_char in ",:}]" or "\n" in match.group() or next_char == "`"
 
     def _escape(self) -> str:
+        """Parse an escape sequence; half of a surrogate pair alone becomes U+FFFD, an unknown escape its letter."""
         kind = self.text[self.at + 1 : self.at + 2]
         if kind == "u":
             digits = self.text[self.at + 2 : self.at + 6]
             if re.fullmatch(r"[0-9a-fA-F]{4}", digits):
                 self.at += 6
                 code = int(digits, 16)
+                # A high surrogate, followed by a low one (DC00 to DFFF): together one character.
                 if 0xD800 <= code < 0xDC00 and (low := re.match(r"\\u([dD][c-fC-F]..)", self.text[self.at :][:6])):
                     self.at += 6
                     return chr(0x10000 + ((code - 0xD800) << 10) + (int(low[1], 16) - 0xDC00))

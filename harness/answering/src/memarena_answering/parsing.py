@@ -1,4 +1,7 @@
-"""Parses the answer from a reader's output: removes thinking, parses or repairs JSON, else takes the plain text."""
+"""Parses the answer from a reader's output: removes thinking, parses or repairs JSON, else uses the plain text.
+
+Readers are asked for JSON, and small ones often write something else. What counts is the answer, not its form.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,7 @@ def _trimmed(text: str) -> str:
 
 
 def _final_channel(text: str) -> str:
+    """Return the text of the last final channel, for models that divide a reply into channels; else the whole text."""
     table = parsing_table()
     if table.channel not in text:
         return text
@@ -65,6 +69,7 @@ def strip_thinking(raw: str) -> str:
         # No block is closed after the last closing mark, and a search for it from every opening takes quadratic time.
         last = max((match.end() for match in closing.finditer(text)), default=0)
         text = closed.sub("", text[:last]) + text[last:]
+        # In this order: only marks without a partner are left after the closed blocks.
         text = swallowed.sub("", text)
         text = unclosed.sub("", text)
     return _trimmed(text)
@@ -172,6 +177,7 @@ def parse_answer(raw: str) -> ParsedAnswer:
 
 def _from_json(raw: str, text: str) -> ParsedAnswer | None:
     """Return the answer of the first object that has one, else None. ``text`` is ``raw`` without thinking."""
+    # First the raw reply: in a valid JSON text, marks of thinking are part of the answer.
     parsed = _strict(raw.strip())
     if not isinstance(parsed, _Absent) and (answer := _from_object(parsed, "json")):
         return answer

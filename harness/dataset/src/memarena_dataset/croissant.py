@@ -35,6 +35,7 @@ _COLUMNS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
         ("visibility_mask", _TEXTS, "ids of those who could see it"),
     ),
 }
+"""Columns by file: name, type, meaning. A column is described only if the file has it."""
 _QUESTIONS: Final = (
     ("instance_id", _TEXT, "id of the question"),
     ("query", _TEXT, "the question"),

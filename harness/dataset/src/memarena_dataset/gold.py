@@ -1,7 +1,7 @@
-"""Defines the gold of the nine families as typed records, discriminated by ``kind``.
+"""Defines the gold (the right answers) of all families as typed records, discriminated by ``kind``.
 
-``parse_gold`` (gold_reading.py) builds them from the ``ground_truth`` objects of the files. ``values`` carries typed
-values (values.py) where the data set has them; the value judge needs them, every other route works without.
+``parse_gold`` (io/gold_reading.py) builds them from the ``ground_truth`` objects of the files. ``values`` has typed
+values (package ``values``) where the data set has them; the value judge needs them, every other route works without.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memarena_dataset.values import Value
 
 
 class GoldRecord(BaseModel, ABC):
-    """Base of all golds: frozen, nothing unlisted (the raw ``ground_truth`` stays in the file)."""
+    """Base of all golds: frozen, unknown fields forbidden (the raw ``ground_truth`` stays in the file)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -47,7 +47,7 @@ class GoldRecord(BaseModel, ABC):
 
 
 class ClozeGold(GoldRecord):
-    """D1. ``options`` in the order shown, ``answer_letter`` one of A, B, C …."""
+    """The gold of D1. ``options`` are in the order shown, ``answer_letter`` is A, B, C …."""
 
     kind: Literal["cloze"] = "cloze"
     answer_letter: str
@@ -89,7 +89,7 @@ class OpenGold(GoldRecord):
 
 
 class TextGold(OpenGold):
-    """D2, D3 (factual, temporal) and the answer half of D5: ``answers`` lists every right answer as text."""
+    """The gold of D2, D3 (factual, temporal) and the answer half of D5: ``answers`` has every right answer as text."""
 
     kind: Literal["text"] = "text"
     answers: tuple[str, ...]
@@ -108,7 +108,7 @@ class TextGold(OpenGold):
 
 
 class RubricGold(GoldRecord):
-    """D3, questions with no answer that could be written down: right is what fulfils every sentence of ``rubric``."""
+    """The gold of questions without an answer in writing (D3): right is what fulfils every sentence of ``rubric``."""
 
     kind: Literal["rubric"] = "rubric"
     rubric: tuple[str, ...]
@@ -120,7 +120,7 @@ class RubricGold(GoldRecord):
 
 
 class CounterfactualGold(OpenGold):
-    """D3. The premise holds ``altered_detail``; right is ``real_fact``."""
+    """The gold of D3 with a wrong premise: the question supposes ``altered_detail``, right is ``real_fact``."""
 
     kind: Literal["counterfactual"] = "counterfactual"
     real_fact: str
@@ -146,7 +146,7 @@ class CounterfactualGold(OpenGold):
 
 
 class ConflictGold(OpenGold):
-    """D4. Both versions must be named. ``values`` is the original, ``changed_values`` the other version."""
+    """The gold of D4, conflict: both versions must be named: ``values`` (the original) and ``changed_values``."""
 
     kind: Literal["conflict"] = "conflict"
     original_detail: str
@@ -175,7 +175,7 @@ class ConflictGold(OpenGold):
 
 
 class AnaphoraGold(OpenGold):
-    """D4. ``referent`` is what the reference points to; ``antecedent_text`` is what was said of it."""
+    """The gold of D4, anaphora: ``referent`` is what a reference means, ``antecedent_text`` the text that names it."""
 
     kind: Literal["anaphora"] = "anaphora"
     referent: str
@@ -193,13 +193,13 @@ class AnaphoraGold(OpenGold):
 
 
 class AbstainGold(GoldRecord):
-    """D5, abstain half: nothing was ever said of it."""
+    """The gold of the abstain half of D5: the history does not state the answer, so that right is to decline."""
 
     kind: Literal["abstain"] = "abstain"
     adversarial_answer: str | None = None
     """The answer of a person who believes the premise; None if the data set does not have it."""
     claim: tuple[Value, ...] = ()
-    """The question's premise, as values that would occur together if it had ever been said."""
+    """The question's premise, as values that would occur together if the history stated it."""
 
     typed_fields = ("claim",)
     evidence_fields = ()
@@ -212,12 +212,12 @@ class AbstainGold(GoldRecord):
 
     @property
     def answerable(self) -> bool:
-        """Never: it was not said."""
+        """Always False: the history does not state an answer."""
         return False
 
 
 class FriendshipShown(BaseModel):
-    """Where the ego's own sessions show whether the asker and the subject of a fact are friends."""
+    """The turn of the ego's own sessions that shows whether the asker and the subject of a fact are friends."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -227,7 +227,7 @@ class FriendshipShown(BaseModel):
 
 
 class Sharing(BaseModel):
-    """What a wish for discretion says next to its level: who is named, and from when others may know."""
+    """Details of a wish for discretion in addition to its level: persons, and the day from which others may know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -239,13 +239,14 @@ class Sharing(BaseModel):
 
 
 class PermissionGold(GoldRecord):
-    """D6. ``fact`` is the protected value as text; ``expected_action`` is disclose (ALLOW) or withhold (DENY)."""
+    """The gold of D6: ``fact`` is the protected value, ``expected_action`` is disclose (ALLOW) or withhold (DENY)."""
 
     kind: Literal["permission"] = "permission"
     fact: str
     expected_action: Literal["disclose", "withhold"]
     query_agent: str | None = None
     target_agent: str | None = None
+    """Agent id of the person whom the fact is about."""
     permission_level: str | None = None
     sharing: Sharing | None = None
     """Persons and day that the wish that counts names besides its level; None if it names none."""

@@ -69,7 +69,7 @@ DIMENSION_OF: Mapping[Family, Dimension] = {
     Family.PERMISSION: Dimension.D6,
     Family.WITNESS: Dimension.X1,
 }
-"""The one place that maps families to dimensions (paper, table "paper-internal-dims")."""
+"""The dimension of each family, for all programs (paper, table "paper-internal-dims")."""
 
 
 class Turn(Row):
@@ -87,7 +87,7 @@ class Turn(Row):
 
 
 class Session(Row):
-    """One conversation. ``start_time`` and ``end_time`` in simulated days; turns in the order they were said."""
+    """One conversation. ``start_time`` and ``end_time`` in simulated days; turns are in the order of speaking."""
 
     session_id: str
     participants: tuple[str, ...]
@@ -175,7 +175,7 @@ class Fact(Row):
     """A text, a number or a typed value."""
     level: str | None = None
     sharing: Sharing | None = None
-    """What the statement asks for next to its level."""
+    """Details of the statement's wish in addition to its level."""
     session_id: str
     turn_id: str
     speaker_id: str | None = None

@@ -1,8 +1,8 @@
 """Decides the right action of a permission question (D6): who may know what.
 
 Ego E owns the assistant, S is the person whom the fact is about, A asks. The first rule that matches decides; a case
-that no rule decides must not be asked. The reader's prompt states the same rules (``prompts/answer.v2.toml`` of
-memarena-answering).
+that no rule decides must not be asked. MaSim's questions and ``validate`` use these rules. The reader's prompt states
+the same rules (``prompts/answer.v2.toml`` of memarena-answering).
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ class AccessCase:
     ego: str
     subject: str | None
     heard_from_subject: bool
-    """Rule 2: whether A took part when S said it."""
+    """Whether A took part in a session in which S stated the fact (rule 2)."""
     level: str | None
     """The latest level that was stated."""
     friends: bool | None
     """Whether A and S are friends; None if nothing shows it."""
     sensitive: bool
+    """Whether the fact is of a category in SENSITIVE_CATEGORIES."""
     known_to_ego: bool
     """False: A is a stranger to E."""
     relation: str = ""
@@ -69,6 +70,7 @@ def decide(case: AccessCase) -> Decision:
     """
     if case.level is not None and case.level not in LEVELS:
         raise ValueError(f"{case.level!r} is not a level; one of {', '.join(LEVELS)} or null is expected")
+    # The order of the rules matters: a later rule counts only for cases that no earlier rule decides.
     if case.asker is not None and case.asker in (case.ego, case.subject):
         return Decision(1, "disclose")
     if case.heard_from_subject:

@@ -15,7 +15,7 @@ from memarena_dataset.printing import open_standard_streams
 
 EXIT_OK = 0
 EXIT_FAULTS = 1
-"""The command worked and found something wrong (``dataset validate``)."""
+"""The command worked, and what it checked has faults (``dataset validate``)."""
 EXIT_BAD_INPUT = 2
 EXIT_INCOMPLETE = 3
 """The run ended, and questions are left open after infrastructure failures, or a backend failed all of a cell's."""

@@ -79,20 +79,20 @@ class Stats:
     ego_words_per_agent: Spread | None
     ego_bytes_per_agent: Spread | None
     ego_words_per_agent_day: Spread | None
-    """Per agent, the mean over all days of the world; the spread is over agents."""
+    """Mean over all days of the world for each agent; the spread is over agents."""
     ego_bytes_per_agent_day: Spread | None
     pp_tokens_per_agent_day: Spread | None
-    """Of ``ego_bytes_per_agent_day``, the sessions among people alone, in tokens of four UTF-8 bytes."""
+    """The part of ``ego_bytes_per_agent_day`` in sessions among people alone (pp), in tokens of four UTF-8 bytes."""
     pa_tokens_per_agent_day: Spread | None
-    """The same of sessions in which an assistant takes part."""
+    """The part in sessions in which an assistant takes part (pa: person and assistant), in the same tokens."""
     egos: int
-    """Agents of whom something is asked."""
+    """Number of agents whose memory is asked about."""
     instances: int
     instances_per_family: Mapping[str, int]
     instances_per_dimension: Mapping[str, int]
     evidence_sessions_per_instance: Spread | None
     lag_days: Mapping[str, int]
-    """Questions by days between their last evidence session and their own day."""
+    """Number of questions by days between their last evidence session and their own day."""
 
 
 def stats(path: Path) -> Stats:

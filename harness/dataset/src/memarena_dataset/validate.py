@@ -22,7 +22,7 @@ Check = Callable[[World], Iterator[Finding]]
 
 
 class Profile(str, Enum):
-    """How much is asked of a data set."""
+    """The set of checks that a data set must pass."""
 
     STRUCTURAL = "structural"
     FULL = "full"

@@ -6,7 +6,7 @@ import time
 
 import grpc
 
-_END_S = 2.0
+_END_S = 2.0  # wait at most this long for gRPC's polling thread to end
 _PAUSE_S = 0.01
 
 

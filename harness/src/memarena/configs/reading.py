@@ -42,11 +42,11 @@ class ConfigurationFile(BaseModel):
 
 @dataclass(frozen=True)
 class Configuration:
-    """A configuration that was read. ``run`` holds fields of a RunConfig, not yet all of them."""
+    """A configuration that was read. ``run`` holds fields of a RunConfig; flags may supply the others."""
 
     name: str
     where: str
-    """How messages call it."""
+    """Its name in messages."""
     sha256: str
     run: Mapping[str, object]
     title: str = ""

@@ -1,4 +1,4 @@
-"""Gives checks access to the backend under test: its declarations, new namespaces, calls and their expectations."""
+"""Gives checks the backend under test: its declarations, new namespaces, calls, and expectations of their results."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from memarena.conformance.scripted_models import READER, REFUSALS, Access, Reade
 from memarena.conformance.wire import Connection, Received, RefusedError
 
 _POLL_S = 0.02
-_AGAIN = ("ABORTED", "UNAVAILABLE")
-_CUT_SHORT = ("DEADLINE_EXCEEDED", "CANCELLED")
+_AGAIN = ("ABORTED", "UNAVAILABLE")  # codes after which a caller may send a call again
+_CUT_SHORT = ("DEADLINE_EXCEEDED", "CANCELLED")  # codes of a call that the suite ended
 _OF_A_STATE = ("ABORTED", "ALREADY_EXISTS", "FAILED_PRECONDITION", "INTERNAL", "NOT_FOUND", "UNAVAILABLE", "UNKNOWN")
 
 T = TypeVar("T")
 
 
 def _stem(batch_id: str) -> str:
-    """Return what batch ids that resemble each other share: without letter case, leading zeros and the end."""
+    """Return what similar batch ids share: lower case, no leading zeros, the first 32 characters."""
     return batch_id.casefold().lstrip("0")[:32]
 
 
@@ -329,9 +329,7 @@ class NamespaceFixture:
     def items(
         self, fact: Fact, as_of_day: int | None = None, *, verbatim: bool | None = None
     ) -> Sequence[pb.MemoryItem]:
-        """Return the items for a fact's question. Raises BrokenError if none contains the fact: its statement if
-        ``verbatim`` (default: if the backend keeps words), else its value.
-        """
+        """Return the items for a fact. Raises BrokenError if none has its statement (``verbatim``) or, else, value."""
         in_words = self.backend.keeps_words if verbatim is None else verbatim
         deadline = time.monotonic() + self.backend.patience.retry_s
         while True:

@@ -1,7 +1,7 @@
 """Defines the common mistakes in computing the digest as encodings, so that a check can name a backend's mistake.
 
 A backend does not report what it hashed. But it accepts a day whose trailer has the digest of a wrong encoding if it
-makes the same mistake.
+makes the same mistake. Used by dig.gate.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Encoding:
     integer: Callable[[int], bytes] = lambda value: _ascii(str(value))
     day_index: Callable[[int], bytes] | None = None
     """Encoding of the day index; None: that of other integers."""
-    counts: bool = True
-    role: Callable[[Encoding, int], bytes] = lambda encoding, role: encoding.integer(role)
+    counts: bool = True  # whether a list begins with its length
+    role: Callable[[Encoding, int], bytes] = lambda encoding, role: encoding.integer(role)  # gets the encoding
     merged: bool = True
     """Whether the frames of a split session are one session."""
     optional: tuple[str, ...] = ("modality", "place", "group")
     """Optional fields of a session, in their order."""
     empty: str = ""
-    """Which of them is an empty string where it is absent."""
+    """The optional field that is encoded as an empty string where it is absent; empty: none."""
     sessions_by: str = ""
     turns_by: str = ""
     events_by: str = ""

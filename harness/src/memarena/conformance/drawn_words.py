@@ -65,7 +65,7 @@ def _signs(script: str) -> tuple[list[str], list[str]]:
 
 
 class Words:
-    """Draws made-up words, each only once."""
+    """Draws made-up words, each only once, so that a word identifies the text that contains it."""
 
     def __init__(self, seed: int | None = None) -> None:
         self._random = random.Random(seed)  # noqa: S311 (nothing secret)

@@ -19,7 +19,6 @@ _BEGIN = datetime(2025, 1, 1, 9, tzinfo=UTC)
 _LAST_DATED_DAY = 100_000
 """Days above this index share one date, since the calendar ends before the day indices do."""
 
-
 M = TypeVar("M", bound=Message)
 
 
@@ -71,7 +70,7 @@ def split(whole: pb.Session, step: int) -> list[pb.Session]:
 
 
 def event(event_id: str, text: str, day: int = 0) -> pb.Event:
-    """Return an event at noon."""
+    """Return an event at noon, which is 180 minutes after nine o'clock."""
     return pb.Event(event_id=event_id, happened_at=moment(day, 180), text=text)
 
 
@@ -135,9 +134,7 @@ def edited(message: M, path: str, value: object = None) -> M:
 def edited_day(
     day: Sequence[pb.IngestRequest], path: str, value: object = None, *, seal: bool = True
 ) -> list[pb.IngestRequest]:
-    """Return a day with one field of its frames edited (``session.turns.text``), with a matching trailer, or, if not
-    ``seal``, the former one.
-    """
+    """Return a day with one field edited (``session.turns.text``); ``seal``: with a matching trailer, not the old."""
     kind = path.partition(".")[0]
     # The stubs of HasField know the literal names of fields alone.
     whole = [edited(frame, path, value) if frame.HasField(kind) else frame for frame in day]  # type: ignore[arg-type]

@@ -1,4 +1,9 @@
-"""Draws one life from a seed: months of days, with gaps, empty days, many people, scripts, offsets, long sessions."""
+"""Draws a life from a seed: months of one person's conversations and events, full of traps on which turns get lost.
+
+The checks of chapter LIFE (checks/life.py) send it to the backend under test and then ask for entries of every group by
+their own words. Each part of a life has a habit of real data or a trap: gaps between days, sessions of thousands of
+turns, ids that differ only in letter case, control characters.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +25,10 @@ from memarena.conformance.life_size import LifeSize
 
 _MODALITIES = ("face_to_face", "voice_message", "text_message", "")
 _FIRST_FRAME = 37
-"""Number of turns in the first frame of a session; further frames have more."""
+"""Number of turns in the first frame of a session: a longer one is split, and further frames have more."""
 _WITHOUT_TEXT = 0.3
 """Probability that a session begins with a turn without text."""
-_CATEGORIES = ("global", "community", "dyadic", "private", "")
+_CATEGORIES = ("global", "community", "dyadic", "private", "")  # of events
 _WORDS, _BYTES_OF_WORDS = "1,500 words", 13_500
 TWICE = "a turn that comes twice"
 _FIRST, _LAST = "the first turn of a long session", "the last turn of a long session"
@@ -42,7 +47,11 @@ _ODD = (
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A turn or an event that can be asked for. ``group``: the kind of turns or events that may be lost together."""
+    """A turn or an event that can be asked for.
+
+    Backends lose turns by kind, so a report counts losses by ``group`` and names the groups that are lost. Turns of
+    "plain" are no trap; those of "long" only fill a long session and are never asked for.
+    """
 
     group: str
     fact: Fact
@@ -55,7 +64,7 @@ class Entry:
 
     @property
     def kinds(self) -> list[str]:
-        """Return the group, and the other kinds that it belongs to, unless it may be returned without its session."""
+        """Return the kinds by which losses are counted: the group, and a turn's traits unless the group explains it."""
         if self.session is None or self.turn is None or self.group == TWICE or self.group.endswith(_WORDS):
             return [self.group]
         roles = {p.participant_id: pb.ParticipantRole.Name(p.role) for p in self.session.participants}
@@ -80,13 +89,12 @@ class Life:
     common: str = ""
     """A word that many turns contain, to ask for many of them at once."""
     asked_at: str = ""
-
     session_ids: list[str] = field(default_factory=list)
     people: list[pb.Participant] = field(default_factory=list)
     """Participants of the life; the first is the owner."""
 
 
-Draft = tuple[str, Fact]
+Draft = tuple[str, Fact]  # group and fact of an entry that is not drawn yet
 
 
 class LifeWriter:
@@ -97,12 +105,13 @@ class LifeWriter:
         self._words = ns.backend.words
         self._random = random.Random(seed)  # noqa: S311 (nothing secret)
         self._vocabulary = [self._words.next().lower() for _ in range(40)]
-        # A leap year, and soon its leap day.
+        # January of a leap year: 29 February is soon part of the life.
         self._begin = date(self._random.choice((2024, 2028, 2032)), 1, self._random.randint(1, 28))
         self._life = Life(common=self._vocabulary[0])
         self._people = [self._person(pb.PARTICIPANT_ROLE_OWNER), *(self._person() for _ in range(5))]
         self._people.append(self._person(pb.PARTICIPANT_ROLE_ASSISTANT))
         self._life.people = self._people
+        # Two traps: people of one display name, and ids of people that differ only in letter case.
         self._people[4].display_name = self._people[3].display_name
         self._people[2].participant_id = self._people[3].participant_id.swapcase()
 
@@ -125,7 +134,7 @@ class LifeWriter:
         return f"{often[0].capitalize()} {' '.join((*own, *often[1:]))}{self._random.choice('.!?…')}"
 
     def fact(self, *own: str) -> Fact:
-        """Return a fact whose statement has a word of its own, by which it is asked for."""
+        """Return a fact whose statement has a word that occurs nowhere else, by which it is asked for."""
         value = self._words.next()
         return Fact(self.sentence(value, *own), f"{value}?", value)
 
@@ -153,7 +162,7 @@ class LifeWriter:
     def talk(
         self, day: int, drafts: Sequence[Draft], *, speaker: int | None = None, step_s: int = 20, session_id: str = ""
     ) -> pb.Session:
-        """Return a session in which each draft is a turn. ``step_s`` 0: all turns have the same time."""
+        """Return a session of drafts as turns; its entries join the life. ``step_s`` 0: all turns have one time."""
         at = self.moment(day)
         others = [index for index in range(1, len(self._people)) if index != speaker]
         # Person 3 talks to person 2, whose id differs from theirs only in letter case.
@@ -177,7 +186,7 @@ class LifeWriter:
         return session
 
     def happens(self, day: int, drafts: Sequence[Draft], hour: float | None = None) -> list[pb.Event]:
-        """Return events of a day, all at the same time if an hour is passed."""
+        """Return events of a day; their entries join the life. All happen at one time if an hour is passed."""
         events: list[pb.Event] = []
         together = self.moment(day, hour)
         for number, (group, fact) in enumerate(drafts):
@@ -198,7 +207,7 @@ class LifeWriter:
         )
         head.owner.CopyFrom(self._people[0])
         number, rest = divmod(len(self._life.days), 5)
-        if rest in (1, 2):  # two ids that are one number
+        if rest in (1, 2):  # "7" and "007": two ids that are one number
             head.batch_id = f"{'00' * (rest - 1)}{number + 7}"
         if rest == 4:  # an id that differs from the previous one only in letter case
             head.batch_id = self._life.days[-1][0].header.batch_id.swapcase()
@@ -214,7 +223,8 @@ class LifeWriter:
         indices = self._indices(self._size.days)
         parts = self._parts()
         self._random.shuffle(parts)
-        # Parts are dealt to days in turn, so that the first and last may share a day; these in the middle do not.
+        # Parts are dealt to days in turn, so that the first and last may share a day; these two, in the middle, do not:
+        # their days have events and no session.
         at_one_time = partial(self.happens, drafts=self.facts("events that happen at one time", 4), hour=7)
         parts[len(parts) // 2 : len(parts) // 2] = [at_one_time, self._crowd_of_events]
         # The first day has a session, the last is empty, and about a third of those in between are empty too.
@@ -228,8 +238,9 @@ class LifeWriter:
         earlier, half = self._people[1].display_name, indices[len(indices) // 2]
         life.renamed = (earlier, self._name())
         for day in indices:
-            if day >= half:
+            if day >= half:  # a person is renamed, under the same id
                 self._people[1].display_name = life.renamed[1]
+            # A part is known by its type: a session, a tuple of sessions, a list of events.
             made = [part(day) for part in shares.get(day, ())]
             sessions = [each for each in made if isinstance(each, pb.Session)]
             sessions += [each for some in made if isinstance(some, tuple) for each in some]
@@ -258,10 +269,10 @@ class LifeWriter:
         parts += [self._together, self._long, self._at_the_limit, self._one_word, self._near_ids, self._crowd]
         for _ in range((self._size.per_group + 1) // 2):
             parts += [partial(self.talk, drafts=self._odd()), self._ends]
-        twice = (TWICE, self.fact())
+        twice = (TWICE, self.fact())  # a store that drops equal texts loses one of their sessions
         return [
             *parts,
-            partial(self.talk, drafts=()),
+            partial(self.talk, drafts=()),  # a session without turns
             partial(self.talk, drafts=[twice]),
             partial(self.talk, drafts=[twice, *self.facts("plain", 2), twice, twice]),
         ]
@@ -281,7 +292,7 @@ class LifeWriter:
         return self.happens(day, drafts)
 
     def _long(self, day: int) -> pb.Session:
-        """Return a session of very many turns."""
+        """Return a session of very many turns: as many as a day may hold, at 400 bytes each."""
         most = self._ns.backend.described.limits.max_day_bytes
         count = min(self._size.long_turns, most // 400) if most else self._size.long_turns
         groups = dict.fromkeys(range(count - 4, count - 1), "the end of a very long session")
@@ -293,7 +304,7 @@ class LifeWriter:
         return self.talk(day, [(groups.get(n, "long"), self.fact(*own[n])) for n in range(count)], step_s=2)
 
     def _ends(self, day: int) -> pb.Session:
-        last = self._random.randint(20, 40)
+        last = self._random.randint(20, 40)  # on either side of _FIRST_FRAME: one frame or two
         groups = {0: _FIRST, last: _LAST}
         return self.talk(day, [(groups.get(n, "long"), self.fact()) for n in range(last + 1)])
 
@@ -326,6 +337,7 @@ class LifeWriter:
         """Return two sessions whose ids, and the ids of their turns, differ only in letter case."""
         earlier = self.talk(day, self.facts("sessions of near ids"))
         other = self.talk(day, self.facts("sessions of near ids"), session_id=earlier.session_id.swapcase())
+        # From the end, as either session may begin with a turn without text.
         for first, second in zip(reversed(earlier.turns), reversed(other.turns), strict=False):
             second.turn_id = first.turn_id.swapcase()
         return earlier, other

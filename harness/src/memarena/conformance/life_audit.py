@@ -1,4 +1,4 @@
-"""Audits the items of a life: their sources, times and names must be supported by their own text."""
+"""Audits the items returned for a life: the sources, times and names of each must be supported by its own text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from memarena.conformance.errors import BrokenError
 from memarena.conformance.life import Entry, Life
 
 _WORD = re.compile(r"\w+")
-_DATE_CHARS = 10
+_DATE_CHARS = 10  # of 2025-01-04: an item may have a date as its time
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}([Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2}))?", re.ASCII)
-_ROUNDING = timedelta(milliseconds=1)
+_ROUNDING = timedelta(milliseconds=1)  # a store may keep milliseconds
 
 
 class Audit:
@@ -27,6 +27,7 @@ class Audit:
         for entry in life.entries:
             for word in {entry.fact.value.lower(), entry.fact.question.lower().rstrip("?")}:  # a long text has two
                 self._by_word.setdefault(word, []).append(entry)
+        # A word with combining marks is no single match of _WORD: its entry is recognised by the whole statement.
         self._others = [entry for entry in life.entries if not _WORD.fullmatch(entry.fact.value.lower())]
         self._sessions = {e.session.session_id: e.session for e in life.entries if e.session is not None}
         turns = [turn for session in self._sessions.values() for turn in session.turns]
@@ -34,7 +35,7 @@ class Audit:
         self._events = {entry.event.event_id for entry in life.entries if entry.event is not None}
         people = {p.display_name for session in self._sessions.values() for p in session.participants}
         self._people = people | set(life.renamed)
-        self._sound: set[bytes] = set()
+        self._sound: set[bytes] = set()  # items that passed, so that none is checked twice
 
     def words_in(self, text: str) -> set[str]:
         """Return the words of a text that identify turns or events of the life."""

@@ -1,4 +1,4 @@
-"""Feeds a life to a backend day by day, asks for its contents, and stores the items and prompts of each question."""
+"""Feeds a life to a backend day by day, asks for its contents, and keeps the items for all checks of chapter LIFE."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _TIMEOUT_FACTOR = 20
 """Factor on the usual timeout of a call, for Ingest of a day of thousands of turns."""
 _EVERYTHING_ITEMS = 200
 """A memory that returns the same number of items, at least this many, to three questions is not asked further."""
-_NEIGHBOURS = ("N1", "n10", "n_1", "N", "n.1")
+_NEIGHBOURS = ("N1", "n10", "n_1", "N", "n.1")  # suffixes as well; that of the life is "n1"
 _PATTERNS = ("n%", "n_", "n*", "n?", "n.", "n")
 """Suffixes of namespaces that are patterns of others in some query language, and the common prefix of all ("n")."""
 _NEIGHBOUR_DAYS = (2, 9, 10)
 """Day indices whose order as text is not that as numbers."""
 _PULSE_S = 0.02
-_ASKED_CHARS = 1_000
-_WINDOW_TOKENS = 4_000_000
+_ASKED_CHARS = 1_000  # of each turn in a question that quotes turns
+_WINDOW_TOKENS = 4_000_000  # no prompt of a life is cut to fit
 
 Items = Sequence[pb.MemoryItem]
 
@@ -112,7 +112,6 @@ class Lived:
             self.codes[day] = {notice.code for notice in committed.notices}
             entries = [e for e in self.life.entries if e.day == day and e.group != "long" and self.can_ask(e)]
             if entries:
-                # The last entry of the day.
                 index = self.life.entries.index(entries[-1])
                 self.returned_same_day[index] = self.contains(entries[-1], self.ask(entries[-1]))
 
@@ -169,9 +168,9 @@ class Lived:
         return self.ns.expect_ok(partial(self.backend.search, request), f"a question of a life{self.since}").items
 
     def returns(self, entry: Entry, items: Items) -> bool:
-        """Whether the items contain the entry, or those for its text and its adjacent turns, which a memory may store
-        together. A text that is returned for a word at its start is expected for one at its end, unless a notice of
-        its day has a code that no other day has: the memory reports that it indexed the beginning alone.
+        """Whether the entry is among the items, or among those for its text with the adjacent turns, which a memory may
+        store together. A text of 1,500 words that is returned whole for its first word must be returned for its last,
+        unless a notice of its day has a code that no other day has: the memory reports that it indexed the start alone.
         """
         if self.contains(entry, items):
             return True
@@ -186,7 +185,7 @@ class Lived:
         return self.contains(entry, self.ask(entry, "\n".join(text[:_ASKED_CHARS] for text in texts)))
 
     def contains(self, entry: Entry, items: Items) -> bool:
-        """Whether the items contain the entry's statement, or, for a text of maximum length, the word at its end."""
+        """Whether the items contain the entry's statement; of a long text its last word, of `TWICE` each source too."""
         if entry.group.startswith("the end of"):
             return mentions(items, Fact("", "", entry.fact.question.rstrip("?")))
         named = self.backend.has(pb.CAPABILITY_PROVENANCE) and not self.backend.diagnostic

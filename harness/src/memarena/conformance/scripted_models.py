@@ -32,11 +32,11 @@ from memarena.conformance.errors import ConformanceError
 
 READER, EXTRACTOR, EMBEDDER = "suite-reader", "suite-extractor", "suite-embedder"
 EMBEDDING_DIMENSIONS = 1024
-_SIGNS_PER_WORD = 8
+_SIGNS_PER_WORD = 8  # dimensions of a vector that a word changes, each by +1 or -1
 HOLD_TIMEOUT_S = 5.0
 _FORWARD_TIMEOUT_S = 120.0
 _BEYOND_ASCII = 0x80
-_APART_S = 0.01
+_APART_S = 0.01  # between the two parts of a character, so that they arrive apart
 _WORD = re.compile(r"\w+")
 
 Phase = Literal["in_call", "after_return", "abandoned", "unknown_token", "not_offered", "no_such_path"]

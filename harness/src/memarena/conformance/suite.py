@@ -28,17 +28,17 @@ from memarena.conformance.wire import SERVICE, Connection, RefusedError
 
 NO_SECURITY = Security()
 _POLL_S = 0.05
-_PROBE_S = 3.0
-_GONE_S = 1.0
+_PROBE_S = 3.0  # deadline of a health check
+_GONE_S = 1.0  # how long nothing may listen before the backend counts as dead
 _LOG_LINES = 3
-_STACK_LINES = 300
+_STACK_LINES = 300  # of the log's end, in which the line with the cause of a crash is looked for
 _CAUSE = re.compile(r"\bpanic\b|fatal|exception|error\b|abort|terminate|assertion|out of memory|SIG[A-Z]{3}", re.I)
 _RESTARTS = 5
 """Maximum of restarts in a run; after them a backend that dies ends the run."""
 _RESTART_COMMAND_TIMEOUT_S = 120.0
 _LIFE_S = 4.0
 """Seconds for asking for the contents of the life, each of two times; a slow backend gets fewer questions."""
-_WITHOUT_DAYS = ("dsc", "hlt", "sec")
+_WITHOUT_DAYS = ("dsc", "hlt", "sec")  # chapters that are run without dig.gate
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class _Run:
             self._backend.reset_namespaces()
 
     def _seen_alive(self, result: CheckResult) -> CheckResult:
-        """Return the result; if the backend died or hangs, the result says so, and further checks may not be run."""
+        """Return the result. If the backend died, it says so; a dead or hung backend may end the run."""
         wire = self._backend.wire
         gone = _gone(wire) if result.status == "failed" and wire.lost else None
         if gone is not None:
@@ -237,8 +237,7 @@ class _Run:
                 self._given_up = f"the backend died during {result.check.check_id}{still_gone}"
             result = replace(result, message=message)
         elif wire.hung:
-            # A call hung. If a health check hangs too, all other calls would.
-            try:
+            try:  # a call hung; if a health check hangs too, all other calls would
                 wire.health(SERVICE, deadline_s=_PROBE_S)
             except RefusedError as error:
                 if error.code in ("DEADLINE_EXCEEDED", "UNAVAILABLE"):

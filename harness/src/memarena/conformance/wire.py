@@ -42,9 +42,7 @@ MINOR_VERSION = 2
 
 
 class RefusedError(Exception):
-    """A call ended with an error. ``fields`` are those of its BadRequest without brackets; ``details`` are
-    those of its ErrorInfo and QuotaFailure.
-    """
+    """A call ended with an error. ``fields``: those that its BadRequest names; ``details``: ErrorInfo, QuotaFailure."""
 
     def __init__(
         self, rpc: str, code: str, message: str, fields: tuple[str, ...], details: tuple[str, ...] = ()
@@ -93,7 +91,7 @@ class Connection:
         self.names_of_others: list[str] = []
         """Messages about errors of a call on one namespace that name another namespace."""
         self.ended: dict[str, list[str]] = {}
-        """By namespace, RPC and code of each call that failed, oldest first."""
+        """RPC and code of each call that failed, oldest first, by namespace."""
         self.missing: frozenset[str] = frozenset()
         """RPCs that the backend does not implement yet: a check that calls one is skipped."""
         if security.tls_ca is not None:
@@ -171,7 +169,7 @@ class Connection:
         return [refusal("Search", error) for error in errors if isinstance(error, grpc.RpcError)]
 
     def raw(self, rpc: str, *sent: bytes) -> None:
-        """An RPC by its name with messages as bytes, for what no message can express."""
+        """Call an RPC by name with messages as bytes, for content that no message can express."""
         path = f"/{SERVICE}/{rpc}"
         if rpc == "Ingest":
             stream = self._channel.stream_unary(path, _as_is, _as_is)

@@ -21,7 +21,7 @@ class Figure(Record):
     value: float
     sd: float | None = None
     predicted: bool = False
-    """Composed from a fit, not measured."""
+    """Whether the figure is composed from a latency fit, not measured."""
     low: float | None = None
     """Lower end of what is printed in brackets: an interval, or the least; the table says which."""
     high: float | None = None
@@ -113,7 +113,7 @@ class PairedBootstrap(Record):
     low: float
     high: float
     p: str
-    """As printed, diagnostic."""
+    """The p-value as printed; it is diagnostic only."""
 
 
 class LatencyFit(Record):
@@ -179,7 +179,7 @@ class PrintedTable(Record):
     labels: tuple[str, ...]
     columns: tuple[str, ...]
     note: str = ""
-    """What its figures are, where they are not plain percent."""
+    """The unit of its figures, if they are not plain percent."""
     rows: tuple[PrintedRow, ...]
 
     @model_validator(mode="after")

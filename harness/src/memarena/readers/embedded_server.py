@@ -37,7 +37,7 @@ def main() -> None:
     params.model.path = str(arguments.weights)
     params.model_alias = {arguments.model}
     params.hostnames = ["127.0.0.1"]
-    params.port = 0
+    params.port = 0  # a free port, which the address file names
     params.n_ctx = arguments.window_tokens
     params.n_parallel = 1
     params.n_gpu_layers = 0

@@ -1,10 +1,10 @@
 """Answers a question with a sentence of the context, or a value in it, without a language model.
 
-It knows nothing of any data set. Sentences are ranked by the content words that they share with the question, rare
-words counting more; words of neighbouring sentences of the same item count in part. If the best sentence is neither by
-nor about a person whom the question names, or shares too little, the answer is "I do not know". If the question asks
-for a date, a time, a number or a name, the answer is that value from the sentence. Equal prompts always give the same
-answer.
+It is for tests and reference figures, needs no weights, and knows nothing of any data set. Sentences are ranked by the
+content words that they share with the question, rare words counting more; words of neighbouring sentences of the same
+item count in part. If the best sentence is neither by nor about a person whom the question names, or shares too little,
+the answer is "I do not know". If the question asks for a date, a time, a number or a name, the answer is that value
+from the sentence. Equal prompts always give the same answer.
 """
 
 from __future__ import annotations
@@ -67,13 +67,17 @@ _LETTER = r"[(\[]?[A-Z][)\].:]\s"
 _OPTION = re.compile(
     rf"(?:(?<=\s)|\A)(?={_LETTER})[(\[]?(?P<letter>[A-Z])[)\].:]\s+(?P<text>.+?)\s*[;,]?(?=\s{_LETTER}|\n|\Z)"
 )
+"""A lettered option of a question: ``A) Lisbon; B) Porto``, ``(A) Lisbon``, ``[B] Porto``."""
 _EMBEDDED_QUESTION = re.compile(
     r"\b(?:which|whose|whom|how (?:long|much|many|far|old|often)|(?:know|wonder|so|that's|there's) wh\w+)\b",
     re.IGNORECASE,
 )
+"""Words of a question within a sentence: "I wonder where she lives"."""
 _CLAUSE = re.compile(r"\s*(?:[,;:–—]|\s-|\.\.\.|\b(?:and|but) (?=I\b))\s+")
+"""What separates the clauses of a sentence."""
 _NEAR_WEEK = re.compile(r"\b(?P<which>last|past|this|next) (?P<what>week(?:end)?)\b", re.IGNORECASE)
 _WEEK = {"last": "before", "past": "before", "this": "of", "next": "after"}
+"""For an answer such as "the week before 9 June 2023", from "last week" in a sentence of that day."""
 _FIRST_PERSON = re.compile(r"\b(?:I|my|me|mine|we|our)\b", re.IGNORECASE)
 
 
@@ -276,6 +280,7 @@ class Context:
             return True
         relationship = asked_by.partition(",")[2].removesuffix("of the owner")
         sentence = self.sentences[index]
+        # The nearest sentence decides; of two at one distance, the later one.
         near = range(max(0, index - SECRECY_SENTENCES), min(len(self.sentences), index + SECRECY_SENTENCES + 1))
         for neighbour in (self.sentences[n] for n in sorted(near, key=lambda n: (abs(n - index), -n))):
             if (neighbour.item, neighbour.speaker) != (sentence.item, sentence.speaker):
@@ -301,7 +306,7 @@ def stretch(text: str, wanted: frozenset[str]) -> str:
 
 
 def _differs(first: Ranked, second: Ranked) -> bool:
-    """Whether two sentences state different things: second values, or at least two second words."""
+    """Whether two sentences state different things: no common value, or two words of the first not in the second."""
     if first.values and second.values:
         return not any(a.same(b) for a in first.values for b in second.values)
     return len(first.sentence.words - second.sentence.words) >= 2

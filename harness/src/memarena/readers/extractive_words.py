@@ -22,10 +22,13 @@ _SENTENCE_END = re.compile(
     r"(?<=[.!?…])(?<!\b[DM]r\.)(?<!\b[DM]s\.)(?<!\bMrs\.)(?<!\bSt\.)[\"'”’)\]]*\s+|(?<=[。！？])"
 )
 _SETTING = re.compile(r"\A\s*\[(?P<parts>[^\[\]\n]+)\]\s+")
+"""The bracketed setting at the head of an item: ``[face to face, at Luna Café]``."""
 _SPEAKER = re.compile(r"^\s*(?P<speaker>[^\s:][^:\n]{0,40}):\s+(?=\S)")
 
 
 PATTERNS = ("private", "public", "circle", "versions", "telling", "present", "teller", "place", "means")
+"""Names of the patterns in the data file. The first three match what a speaker says on who may hear, the others match
+questions."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def synonyms() -> Mapping[str, frozenset[str]]:
     by_word: dict[str, set[str]] = {}
     for line in gzip.decompress(_data(SYNONYM_FILE)).decode().splitlines():
         word, *others = line.split()
-        for synonym in others if word != "#" else ():
+        for synonym in others if word != "#" else ():  # "#" begins a comment
             by_word.setdefault(word, set()).add(synonym)
             by_word.setdefault(synonym, set()).add(word)
     return {word: frozenset(others) for word, others in by_word.items()}
@@ -87,6 +90,7 @@ def stem(word: str) -> str:
     word = lexicon().base_of.get(word, word)
     if len(word) <= 3 or not word.isascii():
         return word
+    # First the plural, then -ing or -ed: meetings, meeting, meet.
     if word.endswith("ies"):
         word = word[:-3] + "y"
     elif re.search(r"(?:s|x|z|ch|sh)es$", word):
@@ -96,6 +100,7 @@ def stem(word: str) -> str:
     for ending in ("ing", "ed"):
         base = word.removesuffix(ending)
         if base != word and len(base) >= 3 and re.search(r"[aeiouy]", base):
+            # stopped: stop, but called: call
             word = base[:-1] if base[-1] == base[-2] and base[-1] not in "lsz" else base
             break
     return word.removesuffix("e") if len(word) > 3 else word

@@ -1,4 +1,4 @@
-"""Starts the models that memories call, each behind the gateway like a reader: embedder, extractor, reranker."""
+"""Starts helpers, the models that memories call behind the gateway like a reader: embedder, extractor, reranker."""
 
 from __future__ import annotations
 

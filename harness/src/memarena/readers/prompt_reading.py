@@ -36,6 +36,7 @@ _LABEL = (
     r"(?:[ \t]*(?:\*\*|__|=+|-{{3,}}|\]|>))*[ \t]*(?P<colon>[:：]?)"
     r"[ \t]*(?:\*\*|__|=+|-{{3,}}|\]|>)*[ \t]*(?P<rest>.*)$"
 )
+"""A label of a part of a prompt in any usual form: ``## Question``, ``**Context:**``, ``[MEMORIES]``, ``Rules: …``."""
 
 
 def _label(names: str) -> re.Pattern[str]:
@@ -45,6 +46,7 @@ def _label(names: str) -> re.Pattern[str]:
 _ANSWER_THIS = re.compile(
     r"^\s*(?:\w+ ){0,3}(?:answer|respond|reply)\b[^:?]{0,40}:\s*(?P<asked>.+\?)\s*$", re.IGNORECASE
 )
+"""A question after a request on one line: ``Please answer this: Where does she live?``."""
 _TAG = re.compile(r"<(?P<slash>/?)(?P<name>[A-Za-z_]\w*)[^<>\n]*>")
 _OPTION = re.compile(r"^\s*[(\[]?[A-Z][)\].:]\s")
 _QUESTION, _CONTEXT, _OTHER = (_label(names) for names in (_QUESTION_NAMES, _CONTEXT_NAMES, _OTHER_NAMES))
@@ -52,9 +54,11 @@ _CLOSING = re.compile(r"^[ \t]*(?:</[^>]+>|[=\-#*]{3,}[ \t]*end\b.*)[ \t]*$", re
 _BULLET = re.compile(r"^[ \t]*(?:[-*•+]|\(?\d{1,3}[.)]|\[\d{1,3}\])[ \t]+")
 _TIME = r"(?:[A-Z][a-z]+day,? )?\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}\S*)?"
 _STAMP = re.compile(rf"^[ \t]*[\[(]?(?P<time>{_TIME})[\])]?[ \t]*[:|—–-]?[ \t]*(?P<rest>.*)$")
+"""A line that begins with a date: ``[2025-01-04] She moved.``."""
 _NOTHING = re.compile(
     r"^\W*(?:\(?no(?:ne|thing)?\b[^.:]{0,40}(?:found|retrieved|available|yet)?\W*|\(?empty\)?|n/a|\[\])$", re.IGNORECASE
 )
+"""A line that states that there is no context: ``No memories found.``, ``(none)``."""
 
 _TEXT_KEYS = ("text", "memory", "content", "fact", "message", "value", "summary")
 _TIME_KEYS = ("time", "date", "timestamp", "created_at", "datetime", "when")
@@ -110,7 +114,10 @@ def _of_json(text: str, system: Sequence[str]) -> PromptParts | None:
 
 
 def _question(text: str) -> tuple[str, str]:
-    """Return the question and the text without it; an empty question if none is recognised."""
+    """Return the question and the text without it; an empty question if none is recognised.
+
+    Marked questions come first, then requests such as "answer this: …", then any line with a question mark.
+    """
     lines = text.splitlines()
     for at in range(len(lines) - 1, -1, -1):
         match = _QUESTION.match(lines[at])
@@ -133,6 +140,7 @@ def _question(text: str) -> tuple[str, str]:
     for at in range(len(lines) - 1, -1, -1):
         if (direct := _ANSWER_THIS.match(lines[at])) is not None:
             return direct["asked"], "\n".join((*lines[:at], *lines[at + 1 :]))
+    # The last such line if it is near the end, else the first: a prompt begins or ends with its question.
     asking = [at for at, line in enumerate(lines) if line.rstrip().endswith(("?", "？")) and not _spoken(line)]
     at = next((at for at in (asking[-1:] if asking and asking[-1] >= len(lines) - 4 else asking[:1])), -1)
     return (lines[at].strip(), "\n".join((*lines[:at], *lines[at + 1 :]))) if at >= 0 else ("", text)

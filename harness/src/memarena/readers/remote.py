@@ -28,7 +28,7 @@ Note = Callable[[str], None]
 """Takes a line for the user."""
 
 _TIMEOUT_S = 10.0
-_LOADING = 503
+_LOADING = 503  # HTTP status of a server that loads its model
 _LOADS = re.compile(r"\bload|\bstarting|\bwarm", re.IGNORECASE)
 _POLL_S = 2.0
 _NOTE_EVERY_S = 10.0

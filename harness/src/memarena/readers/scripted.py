@@ -1,4 +1,7 @@
-"""Runs the null reader: an OpenAI-compatible server that answers any chat at once, to measure a machine's floor."""
+"""Runs the null reader: an OpenAI-compatible server that answers any chat at once, to measure a machine's floor.
+
+The floor is the time that harness and gateway themselves take on this machine: null backend and null reader do no work.
+"""
 
 from __future__ import annotations
 

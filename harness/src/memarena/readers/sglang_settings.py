@@ -1,4 +1,4 @@
-"""Defines how SGLang is started for a single stream: its flags, and which settings are read back (design 5)."""
+"""Defines how SGLang is started for a single stream: its flags, and which settings are read back from the server."""
 
 from __future__ import annotations
 

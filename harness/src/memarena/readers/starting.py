@@ -1,4 +1,4 @@
-"""Starts a reader from its name or URL."""
+"""Starts a reader from its name, as a child process, or connects to a server at a URL."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def start_reader(
     request: RequestSettings = _AS_THEY_ARE,
     note: remote.Note = lambda _: None,
 ) -> RunningReader:
-    """Start or connect to the reader that ``spec`` names: ``embedded``, ``extractive``, ``sglang:MODEL``,
-    ``llamacpp:FILE.gguf`` or a URL.
+    """Start or connect to a reader.
 
-    ``work_dir`` takes the log and the address file of a reader that is started. ``model`` and ``api_key`` (default:
-    the environment's MEMARENA_READER_API_KEY) are for URLs, as is ``no_system_role`` where the server does not say
-    whether its chat template takes a system message; ``threads`` (default: all CPUs) is for ``embedded`` and
-    ``llamacpp:``, whose server the Python of ``program`` starts. ``request`` changes the requests to any reader;
-    ``note`` takes warnings and progress.
+    ``spec`` is ``embedded``, ``extractive``, ``sglang:MODEL``, ``llamacpp:FILE.gguf`` or a URL. ``work_dir`` takes the
+    log and the address file of a reader that is started. ``model`` and ``api_key`` (default: the environment's
+    MEMARENA_READER_API_KEY) are for URLs, as is ``no_system_role`` where the server does not say whether its chat
+    template takes a system message; ``threads`` (default: all CPUs) is for ``embedded`` and ``llamacpp:``, whose server
+    the Python of ``program`` starts. ``request`` changes the requests to any reader; ``note`` takes warnings and
+    progress.
 
     Raises :class:`ReaderError`, in one line, if the reader is not installed, does not come up or cannot be reached.
     """

@@ -24,7 +24,9 @@ class RunningReader:
     """A reader that answers at ``upstream.base_url``. ``process`` is None if the harness did not start it."""
 
     ref: ReaderRef
+    """The reader as the log describes it."""
     upstream: Upstream
+    """The reader as a model of the gateway."""
     process: GuardedProcess | None = None
 
     def alive(self) -> bool:
@@ -36,7 +38,10 @@ class RunningReader:
         return "" if self.process is None else self.process.log_tail()
 
     def begin_cell(self) -> None:
-        """Empty the cache of a ``warm_prefix`` reader. Raises :class:`ReaderError` unless the server confirms it."""
+        """Empty the cache of a ``warm_prefix`` reader, so that no cell profits from the cell before it.
+
+        Raises :class:`ReaderError` unless the server confirms it.
+        """
         if self.ref.result_class == "warm_prefix":
             flush_cache(self.upstream.server_url, self.upstream.api_key)
 

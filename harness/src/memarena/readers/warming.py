@@ -1,4 +1,7 @@
-"""Sends warm-up requests to a reader, with prompts over the range of lengths that will be timed."""
+"""Sends warm-up requests to a reader, with prompts over the range of lengths that will be timed.
+
+A server's first requests are slower than later ones, and no question is to be timed with them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from memarena.readers.types import ReaderError, RunningReader
 
 WARM_UP_TIMEOUT_S = 600.0
 _SHORTEST_TOKENS = 64
-_BYTES_PER_TOKEN = 4
+_BYTES_PER_TOKEN = 4  # an estimate for English
 _WORDS = "lamp river stone paper cloud engine garden winter bottle pencil window ladder"
 
 

@@ -1,4 +1,8 @@
-"""Computes our figure for a column of a published table, from an expression ``CELL/FIGURE`` or a difference of two."""
+"""Computes our figure for a column of a published table, from an expression ``CELL/FIGURE`` or a difference of several.
+
+``tables.v1.toml`` holds the expressions. A cell is ``MEMORY`` or ``CONFIGURATION:MEMORY``; ``@`` is the cell that the
+line's labels name, ``dataset`` the data set. A figure may have an argument: ``oracle/fam:d8_temporal``.
+"""
 
 from __future__ import annotations
 
@@ -76,5 +80,6 @@ def _of_scores(rows: Sequence[ScoredRow], name: str, argument: str) -> Value:
 
 
 def place_of(cell: str, default: str) -> tuple[str, str]:
+    """Return (configuration, memory) of a cell in an expression; ``default`` if it names no configuration."""
     configuration, colon, memory = cell.partition(":")
     return (configuration, memory) if colon else (default, cell)

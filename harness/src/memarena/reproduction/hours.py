@@ -11,8 +11,9 @@ from memarena.reproduction.steps import Settings, Step, selection_size
 from memarena.sweep.manifest import is_sweep, read_manifest
 
 _LIKE = {"Mistral-7B": "Qwen3-8B"}
-"""Readers without times in the paper, each with a reader of about its size."""
+"""Readers without times in the paper, each with a reader of about its size that has them."""
 _FAMILIES = 9
+"""Families of questions that a study times."""
 _REST_S = 240.0
 """Seconds at rest before and after a study."""
 _SIZES = {"identity": ("D5", "D6"), "policy-header": ("D6",), "access-markers": ("D6",)}
@@ -36,6 +37,7 @@ def _seconds(step: Step, settings: Settings, published: Published) -> float | No
     total = sum(questions * _of_backend(times, memory) / 1000 for memory, _ in step.cells)
     memobase_cells = sum("memobase" in memory or memory == "structured" for memory, _ in step.cells)
     ingest = next((row.wall_s for row in published.ingest if row.reader == times.reader), 0.0)
+    # The paper measures ingest over 8 egos; its data set has 50.
     egos = (selection_size(settings.limit)[0] if step.kind == "study" else 50) / 8
     return (
         total + memobase_cells * ingest * egos + (_REST_S if step.kind == "study" and settings.limit is None else 0.0)

@@ -1,4 +1,7 @@
-"""Finds out what this machine lacks to run a reader."""
+"""Determines what this machine lacks to run a reader.
+
+So a plan states it before hours of other steps are spent; such a reader's steps are left out.
+"""
 
 from __future__ import annotations
 

@@ -36,6 +36,7 @@ def plan_lines(tables: Sequence[PaperTable], settings: Settings) -> list[str]:
     return [*lines, f"together: {total} (hours: {_BASIS})"]
 
 
+# Basis of the estimated hours, printed with them.
 _BASIS = "cells one after the other, by those sealed in OUT, else by the paper's times on an NVIDIA GB10"
 
 

@@ -1,4 +1,7 @@
-"""Returns the paper's tables as lines of labels and figures, for tables in any form of the published data."""
+"""Returns the paper's tables as lines of labels and figures, for tables in any form of the published data.
+
+The data hold some tables as typed records and some as printed; the document needs all in one form.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _IN_TEXT = {
     "retrieval-depth": (_DEPTHS, ("all", "D1", "D6 as accuracy", "D5")),
     "dense-depth": ((*_DEPTHS, *(f"{depth}, headers" for depth in _DEPTHS)), ("all", "D4")),
 }
-"""Lines and columns of sweeps for which the paper has at most a range in its text."""
+"""(lines, columns) by table, for those for which the paper has at most a range in its text."""
 
 
 @dataclass(frozen=True)

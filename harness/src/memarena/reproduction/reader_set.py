@@ -21,6 +21,7 @@ from memarena.sweep.plan import JudgeEntry, ReaderEntry
 
 PAPER = "readers.v1.toml"
 _SERVED = ("repository", "revision", "dtype")
+"""Fields of a reader's entry that :class:`_Served` holds."""
 _REVISION = r"^[0-9a-f]{40}$"
 
 

@@ -21,8 +21,11 @@ _POLL_S = 0.1
 _GRACE_S = 70.0
 """How long a sweep may take to end its cells after a signal."""
 _COMPLETE = 0
+"""Exit code of a command that succeeded."""
 QUERIES = Path("latency", "queries.txt")
+"""File with the questions that all studies time, below the folder of the reproduction."""
 _MADE = Path("world.made")
+"""Marker file: it exists if the data set was generated completely."""
 _DEVICES = "CUDA_VISIBLE_DEVICES"
 
 
@@ -40,6 +43,7 @@ class Runner:
     failed: dict[str, str] = field(default_factory=dict)
     """Steps that did not complete, by title, with the last line of their command."""
     _memobase: threading.Lock = field(default_factory=threading.Lock)
+    """Held by the sweep that uses the Memobase server, which can serve one gateway at a time."""
 
     def run(self, steps: Sequence[Step]) -> None:
         """Run all steps that are possible on this machine. Raises :class:`StoppedError`."""

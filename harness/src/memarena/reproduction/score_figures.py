@@ -13,8 +13,9 @@ from memarena.scoring.run import ScoredRun
 
 Value = float | None
 _METRICS = {"F1": "F1_PU paper"}
-"""Short names of figures; all others have their name in the report."""
+"""Names of figures that differ from those in the report."""
 _OF_DENY = {"no_access", "dont_know", "other", "leak", "refused", "refusals"}
+"""Figures that are shares of the DENY items: questions whose asker may not know the fact."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,9 @@ _MEMOBASE = "memobase"
 _STRUCTURED = "structured"
 """Name of the backend ``memobase_oracle`` in the configuration ``memobase-oracle``; it needs Memobase too."""
 _FIRST_READER_ONLY = ("memsearch",)
+"""Studies that run only with the first reader of the set."""
 _STUDY_EMBEDDER = "nomic-embed-text"
+"""Name of the embedder of the studies, as in the file of readers."""
 Kind = Literal["sweep", "study"]
 
 

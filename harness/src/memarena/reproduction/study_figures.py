@@ -1,4 +1,7 @@
-"""Returns figures of the latency study, in the units of the paper's tables."""
+"""Returns figures of the latency study, in the units of the paper's tables.
+
+Each function returns None if the study has no such figure, so that a table shows what was measured so far.
+"""
 
 from __future__ import annotations
 

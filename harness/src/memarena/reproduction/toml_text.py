@@ -1,4 +1,4 @@
-"""Writes plain values as TOML."""
+"""Writes plain values as TOML, for the files of sweeps and studies; the standard library only reads it."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class World:
 
     name: str
     key: str
-    """Hash of its files; for a generated data set, of preset, seed and sizes."""
+    """Hash of its files; for a generated data set, hash of preset, seed and sizes."""
     dataset: Path | None = None
     arguments: tuple[str, ...] = ()
     """Arguments of ``masim generate``, without ``--out``; () if it has a path."""

@@ -1,4 +1,7 @@
-"""Converts a run's configuration to the file of a sweep: a run for each memory, reader and seed, instead of one."""
+"""Converts a run's configuration to the file of a sweep: a run for each memory, reader and seed, instead of one.
+
+So a named configuration, such as the paper's main grid, can be run on several machines.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from memarena.sweep.plan import OF_THE_SWEEP, SweepFile
 _LISTS = ("diagnostic", "access_markers", "whole_corpus")
 """Fields of a run that list memories."""
 _OF_MEMORIES = (*_LISTS, "options", "settings", "prompt_styles")
+"""Fields of a run that are lists of memories or tables by memory: in a sweep's file each memory has its own."""
 
 
 def sweep_of(config: RunConfig, title: str, *, timed: bool = False) -> SweepFile:

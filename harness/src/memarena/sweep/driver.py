@@ -1,4 +1,8 @@
-"""Drives a sweep: sends cells to nodes, sends lost ones again, and records in the manifest which cells are sealed."""
+"""Drives a sweep: sends cells to nodes, sends lost ones again, and records in the manifest which cells are sealed.
+
+A cell is lost if its node or process dies, or if it ends with questions left open; refused, if its input is bad. A node
+with too many faults is put aside and gets no further cells.
+"""
 
 from __future__ import annotations
 
@@ -91,8 +95,11 @@ class Driver:
     storage: Storage
     cells: tuple[Cell, ...]
     attempts: int
+    """Number of times that a cell is sent before it is given up."""
     node_faults: int
+    """Number of faults after which a node is put aside."""
     say: Say
+    """Gets lines for the user."""
     wants_stop: Callable[[], bool] = lambda: False
     seconds_of: Callable[[Cell], float | None] = lambda _: None
     """Expected seconds of a cell, None if unknown: long cells start first."""
@@ -106,7 +113,9 @@ class Driver:
     _servers: dict[tuple[str, str], str] = field(default_factory=dict)
     """By node and GPU, the reader's server that was started there last."""
     _machine: str | None = None
+    """Kind of the nodes that run timed cells: a single kind, as times of two kinds are never compared."""
     _lonely_since: float | None = None
+    """Monotonic time since when no cell runs though some wait."""
 
     def run(self) -> SweepOutcome:
         """Run all cells. Raises :class:`SweepError` if no node can run a waiting cell, or the storage refuses."""
@@ -186,6 +195,7 @@ class Driver:
         """Record how an attempt ended, and release its reader if no other cell on the node needs it."""
         cell, node, end = ended.placed.cell, ended.placed.node, ended.end
         _, job = self._running.pop(cell.name)
+        # First, since no result over another world may be sealed.
         if end.world_sha256 and (fault := self._other_world(cell, node, end.world_sha256)) is not None:
             end = End("refused", fault)
         if end.how == "storage":
@@ -208,7 +218,7 @@ class Driver:
             self.executor.release(ended.placed)
 
     def _other_world(self, cell: Cell, node: Node, sha256: str) -> str | None:
-        """Note the hash of a world that was made; how it differs from what another node made."""
+        """Record the hash of a generated world; return how it differs from another node's, None if it does not."""
         own_world = self.manifest.state.worlds.get(cell.world.key)
         if own_world is None:
             self.manifest.append(WorldMade(key=cell.world.key, sha256=sha256))

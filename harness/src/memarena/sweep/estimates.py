@@ -1,4 +1,4 @@
-"""Estimates how long cells take, from sealed cells like them, and how long a sweep would take on given nodes."""
+"""Estimates how long cells take, from sealed cells like them, and how long a sweep would take on some nodes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Writes and reads the manifest of a sweep: a file of JSON lines, appended and synced before the driver goes on.
 
-It says which cells there are, which were sent where, which were lost and why, and which are sealed. One driver writes
-(an advisory lock next to the file says so). A last line that a kill cut off is taken away when the file is opened to be
-written again: what it told of is found or done again.
+It states which cells there are, which were sent to which node, which were lost and why, and which are sealed. A lock
+next to the file admits a single driver. If a kill cut off the last line, the next driver removes that line; the work
+that it recorded is detected on the node, or repeated.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ class PlannedCell(BaseModel):
 
 
 class Planned(_Record):
-    """The cells of the file, written again where the file has others than before; the last one holds."""
+    """The cells of the sweep's file; written again when the file has changed. The last such record counts."""
 
     kind: Literal["planned"] = "planned"
     title: str
     plan_sha256: str
     storage: str | None
-    """URL that sealed cells are brought to; None: the folder ``cells`` next to this file."""
+    """URL at which sealed cells are stored; None: the folder ``cells`` next to this file."""
     cells: tuple[PlannedCell, ...]
 
 
 class WorldMade(_Record):
-    """A world was made from its seed; every node has to make the same."""
+    """A node generated a world from its seed. Every node has to generate the same, by its hash."""
 
     kind: Literal["world"] = "world"
     key: str
@@ -75,7 +75,7 @@ class WorldMade(_Record):
 
 
 class Sent(_Record):
-    """A cell was given to a node. A driver that was killed leaves the last one without an end."""
+    """A cell was sent to a node. If the driver is killed, no record of the attempt's end follows."""
 
     kind: Literal["sent"] = "sent"
     cell: str
@@ -84,7 +84,7 @@ class Sent(_Record):
 
 
 class Lost(_Record):
-    """A cell came to no end: its node or its process died, or questions were left open. It is sent again."""
+    """An attempt failed: its node or process died, or questions were left open. The cell is sent again or given up."""
 
     kind: Literal["lost"] = "lost"
     cell: str
@@ -96,7 +96,7 @@ class Lost(_Record):
 
 
 class Refused(_Record):
-    """A cell cannot be carried out as it is: bad input. It is tried again when the sweep is called again."""
+    """A cell cannot be run, because of bad input. It is tried again when the sweep is started again."""
 
     kind: Literal["refused"] = "refused"
     cell: str
@@ -105,7 +105,7 @@ class Refused(_Record):
 
 
 class Sealed(_Record):
-    """A cell is complete and where it belongs. There is one for each cell at most."""
+    """A cell is sealed and its files are in the sweep's storage. At most one such record for each cell."""
 
     kind: Literal["sealed"] = "sealed"
     cell: str
@@ -115,7 +115,7 @@ class Sealed(_Record):
 
 
 class Aside(_Record):
-    """A node gets no further cell."""
+    """A node was put aside after too many faults: this call of the sweep sends it no further cell."""
 
     kind: Literal["aside"] = "aside"
     node: str
@@ -244,7 +244,7 @@ class ManifestWriter:
             raise SweepError(f"{self._path}: cannot be written: {error.strerror}; nothing is lost") from error
 
     def close(self) -> None:
-        """Let go of the file and the lock."""
+        """Close the file and release the lock."""
         os.close(self._file)
         os.close(self._lock)
 

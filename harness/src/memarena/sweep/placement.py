@@ -1,4 +1,7 @@
-"""Decides on which node each cell starts: a pure function of cells and nodes, for local runs, Ray and simulation."""
+"""Decides on which node each cell starts: a pure function of cells and nodes, for local runs, Ray and simulation.
+
+A timed cell is a cell whose times are measured: it has its node to itself, as other work would falsify them.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ class Node:
     resources: Mapping[str, float] = field(default_factory=dict, hash=False)
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     machine: str = ""
-    """Its kind: processor and labels. Times of different kinds are never compared."""
+    """Kind of the machine: processor and accelerators. Times of different kinds are never compared."""
     timed: bool = True
-    """Whether it takes cells whose times count."""
+    """Whether it may run timed cells."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ def assign_cells(
             other.server == loaded_server and fits(other, node, ()) for other in waiting_cells
         )
 
+    # Timed cells first: they need an empty node, which other cells would fill.
     timed = [cell for cell in waiting if cell.timed]
     for cell in timed:
         for node in sorted(nodes, key=lambda node: before.get(cell.name) != node.name):

@@ -18,7 +18,7 @@ from memarena.sweep.errors import SweepError
 
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 OF_THE_SWEEP = tuple(each.name for each in SETTINGS if not (each.role or each.setting.in_sweep))
-"""Fields of a run that stand elsewhere in a sweep's file."""
+"""Fields of a run that may not be below ``run``, since a sweep's file has its own fields for them."""
 
 
 class _Part(BaseModel):

@@ -1,4 +1,7 @@
-"""Returns the sealed cells of a sweep as runs: one for each world, with a log for each cell."""
+"""Returns the sealed cells of a sweep as runs: one for each world, with a log for each cell.
+
+Reports and other readers of logs use it to treat a sweep like a run. Each cell is compared with its seal first.
+"""
 
 from __future__ import annotations
 

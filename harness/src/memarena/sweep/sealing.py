@@ -1,4 +1,7 @@
-"""Seals a cell: records the files of its run with their hashes and sizes, and the outcome."""
+"""Seals a cell: records the files of its run with their hashes and sizes, and the outcome.
+
+The seal is compared with the files whenever they are moved or read, so that a damaged copy is never counted.
+"""
 
 from __future__ import annotations
 

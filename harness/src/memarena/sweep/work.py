@@ -1,7 +1,7 @@
 """Runs one cell on its node: gets its world, executes the run as a child process, seals it, and stores it.
 
-Everything stands below a scratch folder of the node: ``worlds/<key>`` and ``cells/<name>``. A cell that is sent again
-finds there what an earlier attempt left, and the run goes on with its log. A lock on each folder, held by the guard of
+All files are below a scratch folder of the node: ``worlds/<key>`` and ``cells/<name>``. If a cell is sent again to the
+same node, the run continues with the log of the earlier attempt. A lock on each folder, held by the guard of
 the child, makes a second attempt wait until nothing of the first is left.
 """
 
@@ -33,14 +33,16 @@ from memarena.sweep.sealing import SEAL, Seal, fault_of, read_seal, seal
 from memarena.sweep.storage import Storage
 
 GRACE_S = 20.0
-"""How long a run has to end in order; containers are removed in that time."""
+"""Seconds that a run has to end in order; containers are removed in that time."""
 LOCK_WAIT_S = 3 * GRACE_S
 POLL_S = 0.05
 MIN_FREE_BYTES = 256 << 20
 _COMPLETE, _INCOMPLETE = 0, 3
+"""Exit codes of ``memarena run`` and ``judge``; 2 is bad input."""
 
 How = Literal["sealed", "open", "refused", "lost", "disk_full", "storage", "stopped"]
-"""``open``: the run ended with questions left; ``lost``: its process was killed; ``refused``: bad input."""
+"""``open``: the run ended with questions left; ``lost``: its process was killed; ``refused``: bad input; ``storage``:
+it is sealed but could not be stored; ``stopped``: the driver or the loss of the node ended it."""
 Alive = Callable[[], bool]
 GiveWorld = Callable[[World, Path], None]
 """Copies the files of a data set that has a path into a folder of the node."""

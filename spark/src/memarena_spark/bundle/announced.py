@@ -1,4 +1,8 @@
-"""Checks the announcements in a bundle: how many attempts there were, and who confirmed them before the run."""
+"""Checks the announcements in a bundle: how many attempts there were, and who confirmed them before the run.
+
+An announcement is a line that a node's operator writes before a run, a receipt the signature of a witness who has seen
+it. Without both, a bundle does not show whether its run is the best of many.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,9 @@ class AnnouncementsChecked:
     """The result of the check. Faults are pairs of a file of the bundle and what is wrong with it."""
 
     held: list[str] = field(default_factory=list)
+    """Checks that passed, a line each."""
     unchecked: list[str] = field(default_factory=list)
+    """Checks that are impossible with this bundle, a line each."""
     faults: list[tuple[str, str]] = field(default_factory=list)
     receipts: list[Receipt] = field(default_factory=list)
     """Receipts of trusted witnesses."""

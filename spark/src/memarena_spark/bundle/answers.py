@@ -1,4 +1,8 @@
-"""Checks that the answers of a log follow from its model calls: text, times, tokens and items of each answer."""
+"""Checks that the answers of a log follow from its model calls: text, times, tokens and items of each answer.
+
+Certifying and verifying both use it. An answer that none of its logged model calls produced, or that came before them,
+was not made by the reader that the gateway measured.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ _TEMPLATE_TOKENS = 1024
 _SERVER_CLOCK_NS = 5_000_000
 """Tolerance by which a server's own times, which it rounds, may exceed those at the gateway."""
 _ANSWERING = ("answer", "central")
+"""Phases of the model calls that answer a question: made by the backend, or by the harness (central reading)."""
 
 _Check = Callable[[QuestionAsked, AnswerSpan, Sequence[GatewayCall]], Iterator[str]]
 

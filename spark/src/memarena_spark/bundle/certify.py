@@ -54,8 +54,10 @@ def certify(
             refusals.append(refusal("unsigned", f"the profile {facts.profile.name} demands a signature"))
         study = check_study(folder, facts.run.started.run_id)
         refusals += [refusal("latency-study", f"{name}: {fault}") for name, fault in study.faults]
+        # All reasons are collected before refusing, so that an operator sees them at once.
         if refusals:
             raise RefusedError("certify", distinct(refusals))
+        # In this order: the sums cover the derived files, the statement the same files, the signature the statement.
         for name, content in derive(facts).items():
             write_whole(folder / name, content)
         hashes = {n: sha256_of(folder / n) for n in layout.content_of(folder) if n != layout.UNFINISHED}
@@ -88,6 +90,7 @@ def _folder_in_the_making(bundle: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    # After the renaming, so that a power cut between the two leaves a bundle that does not verify.
     (bundle / layout.UNFINISHED).unlink()
     sync_folder(bundle)
     sync_folder(bundle.absolute().parent)

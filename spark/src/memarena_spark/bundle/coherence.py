@@ -1,4 +1,7 @@
-"""Checks a log for contradictions: questions against their model calls, times against earlier times."""
+"""Checks a log for contradictions: questions against their model calls, times against earlier times.
+
+The log is a file of the operator, who could edit it; an edited log is likely to contradict itself in some of these.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +64,7 @@ def _clocks(facts: RunFacts, record: RunRecord) -> Iterator[str]:
         yield "the run ended before it began by the monotonic clock"
         return
     log_end = facts.ended.ended_at if facts.ended is not None else record.ended_at
+    # In the order in which they must have happened.
     moments = (("run", record.started_at), ("log", facts.started.started_at), ("log's end", log_end),
              ("run's end", record.ended_at))  # fmt: skip
     for (before, first), (after, second) in pairwise(moments):

@@ -1,4 +1,7 @@
-"""Derives files from a bundle's facts: manifest, environment, energy, figures, reports. Same facts, same bytes."""
+"""Derives files from a bundle's facts: manifest, environment, energy, figures, reports. Same facts, same bytes.
+
+``certify`` writes these files, ``verify`` makes them again and compares: a figure that was edited differs.
+"""
 
 from __future__ import annotations
 

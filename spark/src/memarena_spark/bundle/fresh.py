@@ -1,4 +1,7 @@
-"""Checks the fresh world of a bundle: what its commitment fixed, and that the commitment came before the beacon."""
+"""Checks the fresh world of a bundle: what its commitment fixed, and that the commitment came before the beacon.
+
+:mod:`memarena_spark.fresh.commitment` explains fresh world, commitment and beacon.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Checks a log against its data set: questions with their gold, evidence, sources of items."""
+"""Checks a log against its data set: questions with their gold, evidence, sources of items.
+
+``verify --dataset`` uses it: a bundle does not contain the data set, so a log alone cannot show that its gold is right.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Checks the latency study in a bundle: makes its files again from those logs that the bundle has."""
+"""Checks the latency study in a bundle: makes its files again from those logs that the bundle has.
+
+A latency study (``memarena latency report``) is an optional part of a bundle, and may cover other runs too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Makes and reads receipts: a second party signs that it has seen a node's announcements, none changed since."""
+"""Makes and reads receipts: a second party, the witness, signs which announcements of a node it has seen, and when.
+
+A file that lacks or changes a line that was seen does not fit the receipt: the witness refuses it (:func:`confirm`),
+and ``verify`` reports it for a bundle that has the receipt.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +28,11 @@ class Receipt(Record):
     first_sha256: str
     """SHA-256 of the first line, which identifies the file among those of a node."""
     head_sha256: str
+    """SHA-256 of the last line that was seen. It covers all lines, since each holds the hash of the line before."""
     lines: int
+    """Number of lines that were seen."""
     at: str
+    """When they were seen, in UTC."""
 
 
 def confirm(announcements: Path, key: Path, out: Path, seen: Path) -> Receipt:
@@ -44,6 +51,7 @@ def confirm(announcements: Path, key: Path, out: Path, seen: Path) -> Receipt:
     if not parsed_announcements.lines:
         raise SparkError(f"{announcements}: has no announcement")
     node = parsed_announcements.node
+    # Hashed, since the name of a node may not be a file name.
     last = seen / f"{sha256(node.encode())[:16]}.json"
     if last.exists() and (fault := _fault(read_receipt(last), parsed_announcements)):
         raise RefusedError("witness", [refusal("announcements-changed", f"{announcements}: {fault}")])
@@ -55,6 +63,7 @@ def confirm(announcements: Path, key: Path, out: Path, seen: Path) -> Receipt:
         lines=count,
         at=now(),
     )
+    # In this order, so that the next receipt is never compared with a receipt that was not signed.
     write_whole(out, canonical_json(receipt))
     sign(out, key, NAMESPACE_ANNOUNCE)
     write_whole(last, canonical_json(receipt))

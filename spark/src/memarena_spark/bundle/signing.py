@@ -16,10 +16,13 @@ from memarena_spark.errors import SparkError
 
 NAMESPACE = "memarena-cert"
 NAMESPACE_ANNOUNCE = "memarena-announce"
+"""A signature is valid in its namespace only, so that a witness's receipt cannot pass as the signature of a bundle."""
 _BEGIN, _END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 _WIDTH = 70
+"""Characters of a line of base64 in a signature file of ssh-keygen."""
 _TIMEOUT_S = 60.0
 _KEY = re.compile(r"with (\S+) key (SHA256:\S+)")
+"""Type and fingerprint of the key in the output of ssh-keygen."""
 
 
 def sign(path: Path, key: Path, namespace: str = NAMESPACE) -> Path:

@@ -33,7 +33,10 @@ from memarena_spark.fresh.world import world_faults
 
 @dataclass(frozen=True)
 class Trust:
-    """Which signatures are trusted. ``allowed`` None: any valid one; ``unsigned``: a bundle without one is accepted."""
+    """The signatures that are trusted.
+
+    ``allowed``: file of allowed signers; None: any valid signature. ``unsigned``: accept a bundle without a signature.
+    """
 
     allowed: Path | None = None
     unsigned: bool = False
@@ -116,6 +119,7 @@ def _hashes(bundle: Path, hashes: Mapping[str, str]) -> Iterator[Fault]:
     in_sums = read_sums(content)
     in_statement = _subjects(bundle / layout.STATEMENT)
     any_fault = False
+    # Both lists name every file: a file that differs from both was changed, a single list that differs is itself wrong.
     for name in sorted({*hashes, *(in_sums or {}), *(in_statement or {})}):
         differences = [
             f"{file} says {stated_hashes.get(name, 'nothing of it')}"

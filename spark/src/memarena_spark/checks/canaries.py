@@ -1,4 +1,7 @@
-"""Checks the compute canary against the profile and the node's golden values, and its drift over a run."""
+"""Checks the compute canary against the profile and the node's golden values, and its drift over a run.
+
+The compute canary is a fixed computation, run before and after a run; golden values are its results on the well node.
+"""
 
 from __future__ import annotations
 

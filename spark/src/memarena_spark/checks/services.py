@@ -12,10 +12,11 @@ from memarena_spark.plans import EmbedderSpec, Plan, ReaderServerSpec
 from memarena_spark.refusal_codes import refusal
 
 SETTLE_S = 2.0
+"""Seconds until the server has counted the last request of this program."""
 _CONTAINED = re.compile(r"(^|=)image:|:\d+$")
 """Matches a backend that is an image, or is reached at an address."""
 QUIET_S = 35.0
-"""Longer than the usual 10, 15 and 30 s between two health checks or readings of a monitor."""
+"""Seconds of waiting, longer than the usual 10, 15 and 30 s between two health checks or readings of a monitor."""
 
 
 def check_services(node: Node, plan: Plan) -> Iterator[Refusal]:

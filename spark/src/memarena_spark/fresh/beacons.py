@@ -2,7 +2,7 @@
 
 A drand network signs the number of a round at the round's time (https://docs.drand.love, "Cryptographic
 specification"). Its randomness is the SHA-256 of the signature, so anyone who has the network's public key can verify
-that a value belongs to the round.
+that a value belongs to the round. The seed of a fresh world follows from such a value (:mod:`.commitment`).
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class Network:
 
     def first_round_after(self, moment: datetime) -> int:
         """Return the number of the first round that appears later than a moment."""
+        # Round k + 1 appears after k whole periods, at the moment or before it, so that k + 2 is the first later round.
         return max(1, int(moment.timestamp() - self.genesis_unix_s) // self.period_s + 2)
 
 
@@ -60,7 +61,7 @@ NETWORKS: dict[str, Network] = {
 
 
 class Beacon(Record):
-    """A round's value, as ``/public/ROUND`` of a network gives it; what else it gives follows from this."""
+    """The value of a round, as a network's ``/public/ROUND`` returns it. Other fields of the reply are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 

@@ -1,4 +1,7 @@
-"""Verifies BLS signatures over BLS12-381, as drand's networks make them, with py-ecc."""
+"""Verifies BLS signatures over BLS12-381, as drand's networks make them, with py-ecc.
+
+BLS12-381 has two groups of points, G1 and G2: a network has its keys in one of them and its signatures in the other.
+"""
 
 # ruff: noqa: E402  (py-ecc sets a recursion limit of 100,000, at which hostile JSON ends a process; it is set back)
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Makes a fresh world from its commitment and the beacon's value: the same bytes on every machine."""
+"""Makes a fresh world from its commitment and the beacon's value: the same bytes on every machine.
+
+The world is the data set of the plan's run. ``run --fresh`` and ``verify --dataset`` use the checks here: they
+compare the settings that a data set states of itself. The proof is to make the world again, and compare the bytes.
+"""
 
 from __future__ import annotations
 

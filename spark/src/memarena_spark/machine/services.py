@@ -37,6 +37,8 @@ _COUNTED = re.compile(r"^([a-z_:]+)(\{.*\})?\s+(\S+)$", re.MULTILINE)
 _OWN_ENDPOINT = 'endpoint="/metrics'
 _PROBE_TOKENS = 16
 _SELDOM_BOUND = "127.0.0.2"
+"""A loopback address at which only a server that listens on all addresses answers, as a rule."""
+# Without proxies: the servers are on this machine or in its containers.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 

@@ -1,4 +1,8 @@
-"""Reads node profiles: versioned TOML files with the requirements on a machine for certification."""
+"""Reads node profiles: versioned TOML files with the requirements on a machine for certification.
+
+Times and energy can be compared only between machines of the same profile. A profile that is not of this package can
+only have the purpose ``test``, so that no operator certifies by easier requirements.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ _NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class MachineDemands(Record):
-    """Which machine it is."""
+    """The kind of machine that the profile is for."""
 
     architectures: Annotated[tuple[str, ...], Field(min_length=1)]
     cpu_count_at_least: Annotated[int, Field(ge=1)]
@@ -27,7 +31,7 @@ class MachineDemands(Record):
 
 
 class Limits(Record):
-    """What the machine must have free and how cool and fast it must be. None: recorded where it can be, not judged."""
+    """Limits of free memory and disk, load, temperature and clocks. None: recorded if it can be read, not judged."""
 
     available_memory_gib: _NotNegative
     free_disk_gib: _NotNegative
@@ -35,7 +39,7 @@ class Limits(Record):
     cpu_busy_percent: _Positive | None = None
     temperature_c: _Positive | None = None
     max_sm_clock_mhz: _Positive | None = None
-    """What the GPU's highest SM clock must be at least: a lowered limit is found here."""
+    """Least value of the GPU's highest SM clock, by which a lowered clock limit is detected."""
     governors: tuple[str, ...] | None = None
 
 
@@ -50,15 +54,15 @@ class Demands(Record):
     pinned_versions: bool
     """The plan must pin driver and kernel."""
     reader_server: bool
-    """The plan must name the model server, whose flags are read back; every reader is it."""
+    """The plan must name the model server, whose flags are read back; every reader must be this server."""
     embedder: bool
-    """The plan must name the embedding server, which is looked at once the model server has loaded."""
+    """The plan must name the embedding server, which is checked after the model server has loaded."""
     warm_up: Annotated[int, Field(ge=0)]
-    """Requests to each reader before anything is timed, at least."""
+    """Least number of requests to each reader before anything is timed."""
     protocol: Literal["interleaved", "end_of_horizon"] | None = None
-    """The one protocol whose times are certified; None: either."""
+    """The only protocol whose times are certified; None: either."""
     golden_prompt_tokens: bool
-    """Every reader's chat template must be held to golden token counts."""
+    """Every reader's chat template must be compared with golden token counts."""
     real_reader: bool
     """A reader without a model certifies nothing."""
     containers: bool = False
@@ -76,35 +80,35 @@ class Thermal(Record):
     window_s: _Positive
     every_s: _Positive
     wait_s: _Positive
-    """How long to wait for it."""
+    """Longest wait for a stable temperature."""
 
 
 class CanarySettings(Record):
-    """The compute canary, and the band that it must stay in."""
+    """The compute canary (a fixed matrix multiplication), and the limits that its speed must keep."""
 
     device: Literal["cpu", "cuda"]
     dtype: Literal["float32", "bfloat16"]
     size: Annotated[int, Field(ge=64, le=32768)]
     seconds: _Positive
     tflops_at_least: _NotNegative
-    """Below it something is broken, whatever the node."""
+    """Least TFLOP/s: below it, something is broken on any node of this profile."""
     clock_mhz_at_least: _Positive | None = None
-    """The same of the clock while the device multiplies. None: recorded, not judged."""
+    """Least clock while the device multiplies. None: recorded, not judged."""
     golden_required: bool
     """Whether the plan must give this node's golden values."""
     golden_share: Annotated[float, Field(gt=0, le=1)]
-    """How much of the golden TFLOP/s and clock must be reached."""
+    """Share of the golden TFLOP/s and of the golden clock that must be reached."""
     drift_percent: _Positive | None = None
-    """How much the canary after the run may differ from that before. None: recorded, not judged."""
+    """Greatest difference of the canary after the run from that before, in percent. None: recorded, not judged."""
 
 
 class AuditFloors(Record):
-    """Shares of greedy answers that an audit must find again."""
+    """Least shares of greedy answers (temperature 0) that must be the same when an audit asks again."""
 
     same_outcome: Annotated[float, Field(gt=0, le=1)]
-    """Right again or wrong again."""
+    """Share of questions that are right both times, or wrong both times."""
     same_answer: Annotated[float, Field(gt=0, le=1)]
-    """Word for word."""
+    """Share of answers that are equal word for word."""
 
 
 class NodeProfile(Record):
@@ -121,7 +125,7 @@ class NodeProfile(Record):
     thermal: Thermal
     canary: CanarySettings
     idle_s: _NotNegative
-    """Rest with models resident before and after the run; below 120 s there is no net energy."""
+    """Seconds of rest with models resident before and after the run; below 120 s there is no net energy."""
     least_samples: Annotated[int, Field(ge=1)]
     """Timed answers that every row needs: 11 for p50, 64 for p90, 130 for p95 (design 5)."""
     required_energy: tuple[str, ...] = ()

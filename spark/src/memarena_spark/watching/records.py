@@ -29,11 +29,11 @@ class ModelFiles(Record):
     name: str
     bytes: int
     sha256: str
-    """Of a file; of a folder, of the lines that sha256sum(1) prints for its files, ordered by name."""
+    """SHA-256 of a file; for a folder, that of the lines that sha256sum(1) prints for its files, ordered by name."""
 
 
 class ReaderWatch(Record):
-    """A reader, looked at every few seconds."""
+    """All observations of a reader, whose processes are inspected (a look) every few seconds."""
 
     name: str
     base_url: str
@@ -43,18 +43,18 @@ class ReaderWatch(Record):
     model: tuple[ModelFiles, ...] | Unknown
     """Weights by the files that its processes name or have mapped; Unknown: what the server states of its model."""
     looks: int
-    """How often its connections were seen; 0 where they never were, and then the moments are 0."""
+    """Number of looks at which its connections could be read; if it is 0, the moments below are 0 too."""
     first_ns: int
     last_ns: int
-    """CLOCK_MONOTONIC of the first look and of the last."""
+    """CLOCK_MONOTONIC of the first look (``first_ns``) and of the last."""
     longest_gap_ns: int
-    """Between two looks."""
+    """Longest time between two looks."""
     loopback: int
-    """Different remote addresses on loopback, at most so many connections."""
+    """Number of different remote addresses (with port) on loopback to which its processes were connected."""
     elsewhere: tuple[str, ...]
-    """All other remote addresses, with the process."""
+    """All other remote addresses to which they were connected, each with the process."""
     unknown: tuple[str, ...]
-    """What could not be looked at, a line each."""
+    """What could not be inspected, a line each."""
 
 
 class ReaderWatches(Record):

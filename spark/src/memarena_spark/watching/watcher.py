@@ -38,6 +38,7 @@ PERIOD_S = 2.0
 _POLL_S = 0.1
 _MOST_LINES = 50
 _SETTINGS = ("model_path", "version", "build_info")
+"""Details of a reader's server that are reported in place of weights that no process names."""
 _Key = tuple[int, float]
 """Process id and start time, since ids are reused."""
 

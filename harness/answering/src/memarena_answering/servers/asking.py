@@ -1,4 +1,8 @@
-"""Calls a chat server from an event loop: negotiates the request's form, classifies failures, and retries."""
+"""Calls a chat server from an event loop: negotiates the request's form, classifies failures, and retries.
+
+For judges and the simulator, whose calls are not timed. Calls of readers are measured, and so never retried
+(``memarena_answering.client``).
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
 
 FailureCause = Literal["timeout", "connection", "rate_limit", "server_error", "refused", "malformed"]
 _SHAPES = ("json_schema", "json_object", "text")
+"""Forms of a reply that are requested, the strictest first."""
 _LIMITS = ("max_tokens", "max_completion_tokens")
 """Names of the limit of a reply's tokens: newer servers refuse the first, older servers do not know the second."""
 _KEY, _FORBIDDEN, _NOT_THERE, _TOO_MANY = 401, 403, 404, 429

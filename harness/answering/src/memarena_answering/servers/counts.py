@@ -7,6 +7,7 @@ import math
 MOST_TOKENS = 2**32 - 1
 """Largest count that is accepted: the maximum of the contract's fields (uint32)."""
 _MOST_MS = 1e9
+"""Bound of a duration that is accepted, about twelve days."""
 
 
 def count(value: object) -> int | None:

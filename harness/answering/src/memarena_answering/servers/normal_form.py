@@ -17,6 +17,7 @@ _BROKEN_OFF = frozenset({
 })  # fmt: skip
 """Finish reasons of a server that gave up: the text before is not a reply."""
 _THOUGHTS = frozenset({"thinking", "reasoning"})
+"""Types of the parts of a message that hold thinking."""
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 

@@ -1,4 +1,4 @@
-"""Reads after how long a busy server asks for a retry."""
+"""Reads from a reply after how many seconds a busy server wants the request again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Measures how well the words of questions alone predict a label: naive Bayes, cross-validated by groups."""
+"""Measures how well the words of questions alone predict a label: naive Bayes, cross-validated by groups.
+
+If they predict whether a permission question is to be refused, a backend can score without any memory.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ def auc_of_words(texts: Sequence[frozenset[str]], groups: Sequence[Hashable], po
     Texts of one group never stand on both sides; which fifth a group falls in depends on nothing but itself. Folds
     are compared only with themselves, since their scores have different scales. Both classes must be there.
     """
+    # Not hash(), whose results differ from process to process.
     folds = [int.from_bytes(blake2b(repr(group).encode(), digest_size=4).digest()) % FOLDS for group in groups]
     won, compared = 0.0, 0
     for fold in range(FOLDS):
@@ -36,6 +40,7 @@ def auc_of_words(texts: Sequence[frozenset[str]], groups: Sequence[Hashable], po
 
 def _weights(texts: Sequence[frozenset[str]], positive: Sequence[bool]) -> tuple[dict[str, float], float]:
     """Return the log ratio of each word's share among positives and negatives, and that of the classes."""
+    # Laplace: a text more with the word and a text more without it, for each class.
     yes, no = sum(positive) + 2, len(positive) - sum(positive) + 2
     counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
     for words, is_positive in zip(texts, positive, strict=True):

@@ -1,4 +1,7 @@
-"""Checks the options of a cloze: one right, all of one type, all in the projection, none conspicuous."""
+"""Checks the options of a cloze: one right, all of one type, all in the projection, none conspicuous.
+
+An option that a reader can exclude without the history makes the question easier for every memory, even an empty one.
+"""
 
 from __future__ import annotations
 

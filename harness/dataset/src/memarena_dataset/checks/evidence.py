@@ -1,4 +1,7 @@
-"""Checks evidence: it must be in the ego's projection, before the question, and state the gold."""
+"""Checks evidence: it must be in the ego's projection, before the question, and state the gold.
+
+``possible.states`` accepts any reading, so that a finding here is certain, while a missing finding is not a proof.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Checks that a question does not repeat too many words of its evidence sessions."""
+"""Checks that a question does not repeat too many words of its evidence sessions.
+
+Otherwise a search for the question's words is enough to retrieve its evidence.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,15 @@ def jaccard(question: str, evidence: Iterable[str]) -> float:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Return the words of a text that are not function words."""
+    """Return the words of a text that are not in this module's list of function words.
+
+    ``values.words.content_words`` is another measure: stems, by another list.
+    """
     return frozenset(tokens_of(text)) - function_words()
 
 
 def repeats_evidence(world: World) -> Iterator[Finding]:
-    """Yield a warning if a question, without options, and all of its evidence sessions overlap by 0.3 or more."""
+    """Yield a warning if a question, without options, and its evidence sessions overlap by MAX_JACCARD or more."""
     for instance in world.by_ego:
         turns = [turn.text for session in world.evidence(instance) for turn in session.turns]
         shared = jaccard(stem_of(instance), turns) if turns else 0.0

@@ -1,4 +1,7 @@
-"""Checks permission questions: the action follows from the rules, and no blind policy predicts it."""
+"""Checks permission questions: the action follows from the rules, and no blind policy predicts it.
+
+A blind policy decides without the history: by the asker's kind, by the fact's category, or by the question's words.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Checks that a question has one right answer, and does not contain it."""
+"""Checks that a question has one right answer, and does not contain it.
+
+With a second right answer, a memory that returns it would count as wrong; with the answer in the question, no memory is
+needed.
+"""
 
 from __future__ import annotations
 

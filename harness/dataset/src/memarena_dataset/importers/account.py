@@ -1,4 +1,8 @@
-"""Records what an import counts, skips and changes, and excludes the questions that a user leaves out."""
+"""Records what an import counts, skips and changes, and excludes the questions that a user leaves out.
+
+The account is printed and written to ``pipeline_report.json``: without it, no reader of a result would know which
+questions of the published data set are missing or different.
+"""
 
 from __future__ import annotations
 

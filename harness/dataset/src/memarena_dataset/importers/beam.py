@@ -52,10 +52,12 @@ Rubrics = Literal["none", "needed", "all"]
 BY_RUBRIC_ALONE = frozenset({"event_ordering", "instruction_following", "preference_following", "summarization"})
 
 _MORNING = 9 / 24
+# BEAM's mark at the end of a message, which is no part of it: "->-> 1,3".
 _MARKER = re.compile(r"\s*->->\s*(?:\d+|N/A)(?:\s*[,.]\s*(?:\d+|N/A))*\s*[).]*\s*$")
 _ITEM = re.compile(
     r"(?:the )?llm response should (?:state|mention|contain|include):?\s*(.+)", re.IGNORECASE | re.DOTALL
 )
+# A gold that is only a length of time: "21 days".
 _SPAN = re.compile(r"(\d{1,4}) (day|week)s?")
 
 

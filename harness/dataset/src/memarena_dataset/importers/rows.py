@@ -45,7 +45,7 @@ def timed_session_row(
             "timestamp": time,
             "metadata": turn.get("metadata", {}),
         }
-        for turn, time in zip(turns, times, strict=False)
+        for turn, time in zip(turns, times, strict=False)  # times has the end too, which is of no turn
     ]
     return {
         "session_id": session_id,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 SECONDS_PER_DAY = 86_400
 _SECONDS_PER_TURN = 10.0
-"""Pause before a turn."""
+"""Seconds of pause before a turn."""
 _SECONDS_PER_WORD = 0.4
-"""150 words a minute."""
+"""Seconds of speech for a word: 150 words a minute."""
 
 
 def turn_times(start: float, texts: Sequence[str]) -> list[float]:

@@ -1,4 +1,7 @@
-"""Types the answers of published data sets that are plainly a date or a number, for exact scoring."""
+"""Types the answers of published data sets that are plainly a date or a number, for exact scoring.
+
+All other answers stay text: a wrong type would make right answers wrong.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 r"""Expands a search pattern that lists wordings, such as ``(?:old )?visit (?:on|at) noon``, into these wordings.
 
 It knows groups, ``|``, ``?`` after a letter or group, a class of single letters and an escaped mark. A wording that
-needs more (``.*``, ``\s``, a look around) has no finite list and is dropped.
+needs more (``.*``, ``\s``, a look around) has no finite list and is dropped. GateMem states leak targets as such
+patterns, while our gold needs each wording as text.
 """
 
 from __future__ import annotations

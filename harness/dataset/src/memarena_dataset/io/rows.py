@@ -121,7 +121,7 @@ def _check_time(field: str, value: float) -> None:
 MAX_TEXT_BYTES = 256 << 10
 """UTF-8 bytes of a turn's or an event's text that every backend takes (SPEC.md, LIM-1)."""
 MAX_QUERY_BYTES = 64 << 10
-"""The same for a question."""
+"""UTF-8 bytes of a question that every backend takes (SPEC.md, LIM-1)."""
 
 
 def _check_text(field: str, value: str, limit_bytes: int = MAX_TEXT_BYTES) -> None:

@@ -82,6 +82,7 @@ class FolderWriter:
             for stream in self._streams.values():
                 stream.close()
             if error is None:
+                # mkdtemp makes a folder that only its owner can read.
                 self._temporary.chmod(0o777 & ~_umask())
                 self._temporary.replace(self._out)
         except OSError as failure:

@@ -14,26 +14,32 @@ from memarena_dataset.values.reading import read_text
 
 _PART = r"(?:[^.;]|[.](?=\S))+?"
 """Text within one sentence; the point of ``7.5`` does not end one."""
+# "... is also acceptable", "... would be correct as well": words that state another answer, with "too" or the like.
 _TOO = (
     r"(?:is|are|was|were|would be|will be|can be|may be)?\s*"
     r"(?:(?:also|equally|both|all)\s+(?:be\s+)?(?:an?\s+)?(?:acceptable|accepted|correct|allowed)"
     r"|(?:an?\s+)?(?:acceptable|accepted|correct)(?:\s+answers?)?\s+(?:too|as well))(?:\s+answers?)?"
 )
+# The same, or without "too": "... is acceptable".
 _ACCEPTED = rf"(?:{_TOO}|(?:is|are|would be)\s+(?:acceptable|accepted))"
 _STATED_TOO = re.compile(rf"(?P<alt>{_PART})\s+{_TOO}", re.IGNORECASE)
 _ALSO_ACCEPTED = re.compile(rf"(?P<alt>{_PART})\s+{_ACCEPTED}", re.IGNORECASE)
-"""Within brackets, where a bare "acceptable" comments on the answer and is not part of it."""
+"""Another answer within brackets, where a bare "acceptable" is a remark on the answer and not a part of it."""
+# "also accept: X", "alternatively, X".
 _LISTED = re.compile(
     r"(?:also\s+(?:accept(?:able|ed)?|correct)(?:\s+(?:is|are))?:?|accept(?:able|ed)?:|alternatively,?)\s+(?P<alt>.+)",
     re.IGNORECASE,
 )
 _LAST_SENTENCE = re.compile(rf"(?P<main>.+?)[.;]\s+(?P<rest>{_PART})[.]?", re.DOTALL)
 _LAST_BRACKETS = re.compile(r"(?P<main>.+?)\s*[(\[](?P<inside>[^()\[\]]+)[)\]]\s*[.]?", re.DOTALL)
+# "either X or Y is acceptable".
 _EITHER = re.compile(rf"(?:either\s+)?(?P<one>{_PART}),?\s+or\s+(?P<two>{_PART})\s+{_ACCEPTED}[.]?", re.IGNORECASE)
+# "X or Y (either is fine)".
 _EITHER_INSIDE = re.compile(
     r"(?:either|both|any|all)(?: one| answers?| of them)?(?: is| are)?(?: acceptable| accepted| correct| fine)",
     re.IGNORECASE,
 )
+# Within brackets: "or X", "also known as X".
 _OR = re.compile(r"or\s+(?P<alt>.+)|(?:also\s+(?:known as|called|named)|a\.?k\.?a\.?)\s+(?P<name>.+)", re.IGNORECASE)
 _VAGUE = re.compile(
     r"(?:so|more|less|fewer|longer|shorter|later|earlier|older|younger|over|under|above|below|not|similar|equivalent|"
@@ -41,8 +47,10 @@ _VAGUE = re.compile(
     re.IGNORECASE,
 )
 """Words after "or" that name no answer: ``(or so)``, ``(or something similar)``."""
+# A remark on how a number was counted, which is no part of the answer: "8 days (including the first)".
 _COUNTED = re.compile(r"\s*\((?:including|counting|inclusive|excluding|not counting|if)\b[^()]*\)", re.IGNORECASE)
 _BETWEEN = re.compile(r",?\s+or\s+|\s+/\s+", re.IGNORECASE)
+# "X, also known as Y".
 _NAMED = re.compile(r"(?P<one>[^,;.]+),?\s+(?:also known as|a\.?k\.?a\.?)\s+(?P<two>[^,;.]+)", re.IGNORECASE)
 _TIMES = {"once": "1 time", "twice": "2 times", "thrice": "3 times"}
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")

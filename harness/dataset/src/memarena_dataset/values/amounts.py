@@ -18,16 +18,21 @@ _NUMBER = re.compile(
     r"(?:(?:[^\S\n]|-)?(?P<unit>[%€$£¥°]|[a-z][a-z-]*))?",
     re.IGNORECASE,
 )
+"""A number with the sign of money before it, a factor (``2k``, ``3 million``) and the unit after it.
+
+It may have separators of thousands (``1,240``, ``1.240,50``). Parts of dates, times and ordinals do not match.
+"""
 _GRAMMAR = """
 a an the and or of in on at to for from by with is was are were but so as not than per if that this it he she i
 """
 _NOT_UNITS = frozenset(_GRAMMAR.split())
+"""Words after a number that are no unit: ``3 of them``."""
 _MONEY = frozenset(("euro", "dollar", "pound", "yen", "franc"))
 _MEASURES: tuple[dict[str | None, float], ...] = (
     {"kilometre": 1000.0, "metre": 1.0, "centimetre": 0.01, "mile": 1609.344, "foot": 0.3048, "inch": 0.0254},
     {"kilogram": 1000.0, "gram": 1.0, "weight_pound": 453.592, "pound_or_weight": 453.592},
 )
-"""Sizes of units of the same measure: metres, and grams."""
+"""Sizes of units of the same measure: metres, and grams. ``pound_or_weight``: pounds that may be money or weight."""
 _FACTORS = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "bn": 1e9, "billion": 1e9}
 
 

@@ -1,4 +1,8 @@
-"""Removes disguises of letters: HTML entities, look-alikes of other alphabets, marks above and below letters."""
+"""Removes disguises of letters: HTML entities, look-alikes of other alphabets, marks above and below letters.
+
+The judge of permission questions searches answers in this form for facts that they must not disclose: a model may
+write a fact so that a search for its plain letters fails.
+"""
 
 from __future__ import annotations
 

@@ -22,6 +22,8 @@ def _any_case(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
+# Forms of DATES: 2023-07-06; 6th of July 2023; July 6, 2023; July 2023; 6/7/2023, which has two readings.
+# The order matters: the first form that matches a part of the text wins, so that July 6 is not read as July.
 DATES = (
     _any_case(r"(?<!\d)(?P<year>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)"),
     _any_case(rf"(?<!\d)(?<!\d[.:]){_DAY}(?:\s+of)?[\s-]*{_MONTH}(?:,?[\s-]*{_YEAR})?"),
@@ -29,6 +31,7 @@ DATES = (
     _any_case(rf"\b{_MONTH},?\s*(?:of\s+)?{_YEAR}"),
     _any_case(r"(?<![\d/.])(?P<a>\d{1,2})(?P<sep>[/.-])(?P<b>\d{1,2})(?P=sep)(?P<year>\d{4}|\d\d)(?![\d/])"),
 )
+# A month or year without a day: "in May", a text that is only "May", 2023. A number before a unit is no year.
 LONE_MONTH = _any_case(
     r"\b(?:in|of|last|this|next|until|till|since|during|early|late|mid|by|for|from|to|and|around)[\s-]+" + _MONTH
 )
@@ -52,6 +55,8 @@ RELATIVE = _any_case(
     r"in\s+(?P<ahead>\d+)\s+(?P<aheadunit>day|week|month|year)s?\b(?!\s+(?:time\s+)?(?:of|long)))"
 )
 BARE_WEEKDAY = _any_case(rf"\b{_WEEKDAY}\b")
+# Forms of TIMES: 3 pm; 14:30; half past 3; 5 o'clock; 8 in the evening; 7 30 in the morning; noon; at 8.
+# The order matters as in DATES: a form with more words comes before those that match a part of it.
 TIMES = (
     _any_case(r"(?<![\d:.])(?P<h>\d{1,2})(?:[:.h](?P<m>\d\d))?\s*(?P<half>[ap])\.?\s?m\b\.?"),
     _any_case(

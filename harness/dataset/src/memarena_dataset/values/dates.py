@@ -117,6 +117,7 @@ def durations(text: str, *, any_article: bool = False) -> list[DurationMention]:
             continue
         duration = _duration(*match.span(), parts)
         if len(parts) > 1 and _TAKEN_OFF.search(match.group()):
+            # "two weeks minus a day": the sum holds the day once, so it is subtracted twice.
             duration = replace(duration, days=duration.days - 2 * _duration(*match.span(), parts[1:]).days)
         durations.append(duration)
     return durations
@@ -234,7 +235,7 @@ def _minutes(match: re.Match[str]) -> frozenset[int]:
         readings = {morning}
     elif part in ("afternoon", "evening"):
         readings = {later}
-    elif hour > 12 or groups["h"].startswith("0"):
+    elif hour > 12 or groups["h"].startswith("0"):  # 14:30 and 08:30 are written with 24 hours
         readings = {hour * 60 + minute}
     else:
         readings = {morning, later}

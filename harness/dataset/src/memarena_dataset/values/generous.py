@@ -21,12 +21,14 @@ from memarena_dataset.values.words import tidy
 
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _BEFORE_HOUR = "at|by|until|till|from|around|about|before|after"
+# "at 7", and "7 30" or "7-30": times that the strict reading leaves open.
 _BARE_TIME = re.compile(
     rf"\b(?:{_BEFORE_HOUR}) (?P<at>\d{{1,2}})\b(?![:.h]\d|[ -](?:15|30|45)\b|\s*[ap]\.?\s?m\b)|"
     r"(?<![\d-])\b(?P<h>\d{1,2})[ -](?P<m>15|30|45)\b",
     re.IGNORECASE,
 )
 _NAMED_MONTH = "|".join(MONTHS)
+# "the 20th", "the twentieth": a day without its month.
 _DAY_OF_A_MONTH = re.compile(rf"\bthe (\d{{1,2}}(?:st|nd|rd|th)?|{ORDINAL_PATTERN})\b(?! (?:of )?(?:{_NAMED_MONTH})\b)")
 _NAMED_DAY = re.compile(rf"\b(next |last )?({'|'.join(WEEKDAYS)})\b")
 _SOME_DAYS = re.compile(r"\b(\d+|an?) (day|week|fortnight)s?( ago)?")
@@ -80,7 +82,7 @@ def explicit_dates_in(text: str, said_on: date) -> frozenset[date]:
 
 
 def dates_in(text: str, said_on: date) -> frozenset[date]:
-    """Return every date that a text could mean, including the day on which it was said."""
+    """Return every date that a text could mean, including ``said_on``, the day on which it was spoken."""
     lowered, days = text.lower(), {said_on} | explicit_dates_in(text, said_on)
     for match in _DAY_OF_A_MONTH.finditer(lowered):
         digits = re.match(r"\d+", match.group(1))

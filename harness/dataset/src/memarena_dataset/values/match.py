@@ -1,7 +1,8 @@
 """Locates a typed value in a text, in any wording: ``occurrences(value, text)``.
 
 Dates, times, lengths and amounts are compared as mentions (``14:10`` is ``ten past two in the afternoon``). Names,
-things and places are phrases, see :mod:`memarena_dataset.values.terms`.
+things and places are phrases, see :mod:`memarena_dataset.values.terms`. The value judge decides by it whether an
+answer states the gold, and by :func:`rivals` whether it also states something else.
 """
 
 from __future__ import annotations
@@ -48,8 +49,10 @@ _KINDS: dict[str, tuple[Kind, ...]] = {
     "duration": ("duration",),
     "amount": ("amount",),
 }
+"""Kinds of mention that can state a value or compete with it, by the value's type."""
 _ROUNDED = 0.01
 """Relative tolerance of an amount in another unit of the same measure: 16.2 miles are 26.1 km."""
+# Words that state the amount 1. The module ``numbers`` leaves a lone "one" as it is, since it is mostly a pronoun.
 _ONCE = re.compile(r"\b(?:one|once|a single)\b", re.IGNORECASE)
 
 

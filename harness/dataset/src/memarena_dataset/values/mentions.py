@@ -1,4 +1,7 @@
-"""Defines the kinds of value that a text can mention, and when two mentions mean the same."""
+"""Defines the kinds of value that a text can mention, and when two mentions mean the same.
+
+A mention is a part of a text (``start`` and ``end`` are offsets in it) with every value that its words allow.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ Kind = Literal["date", "weekday", "time", "duration", "amount", "proper"]
 
 @dataclass(frozen=True)
 class PartialDate:
-    """A date of which parts may be missing (None). ``around`` names a week or weekend next to the date."""
+    """A date of which parts may be missing (None).
+
+    ``around``: a period next to the date in place of the date itself (``week before``, ``weekend of``), else empty.
+    """
 
     year: int | None = None
     month: int | None = None
@@ -50,7 +56,7 @@ class DateMention:
 
     @property
     def fineness(self) -> int:
-        """3 where a day is said, 2 where a month is, 1 where only a year or a stretch of one is."""
+        """3 if a reading has a day, 2 if a reading has a month, 1 if all have only a year."""
         return max(3 if r.day is not None else 2 if r.month is not None else 1 for r in self.readings)
 
     def same(self, other: Mention) -> bool:

@@ -1,4 +1,7 @@
-"""Finds proper names: capitalised words that are not merely the first of a sentence."""
+"""Finds proper names: capitalised words that are not merely the first of a sentence.
+
+The value judge needs them to detect another name next to, or in place of, the right name.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ version``): such words rarely follow a person's name."""
 _NO_NAMES = """
 mr mrs ms miss dr prof professor sir madam uncle aunt of the i'm i've i'd i'll
 """
+# Titles, months and weekdays have a capital letter in English, but are no names.
 _NEVER = frozenset((*_NO_NAMES.split(), *MONTHS, *WEEKDAYS))
 
 

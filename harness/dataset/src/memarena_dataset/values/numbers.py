@@ -117,7 +117,7 @@ def _pieces(spoken: str) -> Iterator[str]:
             open_number = _Open()
             _takes(open_number, word, joined_by_and=False)
         joined_by_and = False
-    if open_number is not None:
+    if open_number is not None:  # half a dozen is 6
         yield str(6 if spoken.startswith("half") and open_number.value() == 12 else open_number.value())
 
 

@@ -1,4 +1,7 @@
-"""Normalizes the words of a text, and tests whether a phrase occurs in it word by word."""
+"""Normalizes the words of a text, and tests whether a phrase occurs in it word by word.
+
+The checks and the simulator use it. It is stricter than ``terms``, which also accepts a typo or another quantity word.
+"""
 
 from __future__ import annotations
 

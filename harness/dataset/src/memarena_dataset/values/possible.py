@@ -30,7 +30,7 @@ from memarena_dataset.values.types import (
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text with the day on which it was said."""
+    """A text with the day on which it was spoken, to which "yesterday" refers."""
 
     text: str
     said_on: date
@@ -63,6 +63,7 @@ def states(value: Value, passages: Sequence[Passage]) -> bool:
 
 def _states_duration(days: float, passages: Sequence[Passage]) -> bool:
     lengths = (length for passage in passages for length in lengths_in(passage.text))
+    # 2% of tolerance, since a length may be rounded; else a length counts as stated by two dates that far apart.
     if any(length.is_about(days, 0.02 * max(days, 1e-3)) for length in lengths):
         return True
     dates = {moment for passage in passages for moment in dates_in(passage.text, passage.said_on)}

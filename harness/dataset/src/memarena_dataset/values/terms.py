@@ -26,12 +26,14 @@ _SAME = {
     "below": "under", "onto": "on", "middle": "mid", "beginning": "early", "start": "early", "end": "late",
 }  # fmt: skip
 """Synonyms within a phrase: ``inside`` counts as ``in``, ``the middle of July`` as ``mid-July``."""
+# "the middle of July": the "of" is skipped, so that it equals "mid-July".
 _PERIOD = re.compile(r"\b(middle|beginning|start|end)\s+of\s+(?=[A-Z])")
 _QUANTITY = re.compile(
     r"^(?:a|an|the|some) (?:pair|set|piece|couple|bunch|bit|lot|number|box|bottle|jar) of (?=\S)", re.I
 )
 _TAIL = re.compile(r"(?<=\w) (?:of|with|for|from|in|on|by|without)\b.*", re.I | re.S)
 """Words after the noun of a thing: ``a house of cards`` is a house."""
+# The preposition of a place, without which it may be named: "under the sofa" and "the sofa".
 _PLACED = re.compile(
     r"^(?:in|inside|at|on|under|behind|beside|above|below|beneath) (?:the|a|an|my|her|his|their) (?=\S)", re.IGNORECASE
 )
@@ -96,6 +98,7 @@ def term_spans(forms: Iterable[str], text: str) -> list[Span]:
         placed = _PLACED.sub("", form)
         if placed != form:
             spans += [s for s in _in_a_row(_words_of(placed), tokens) if not _after_preposition(text, s.start)]
+        # Looser readings only if no form was named so far: they match more than they should.
         if not spans:
             spans += _turned_round(_words_of(bare), tokens)
         if not spans and tokens and _is_short_for(form, text, tokens):
@@ -189,7 +192,10 @@ def _same(word: str, expected: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _slip(word: str, expected: str) -> bool:
-    """Whether a word is another with one letter omitted, doubled, or swapped with its neighbour."""
+    """Whether a word is another with one letter omitted, doubled, or swapped with its neighbour.
+
+    A replaced letter is no slip, since it often makes another word. The first letter must be right.
+    """
     if word[:1] != expected[:1] or abs(len(word) - len(expected)) > 1 or word.isdigit() or expected.isdigit():
         return False
     if len(word) == len(expected):

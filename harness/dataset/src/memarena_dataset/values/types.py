@@ -1,6 +1,7 @@
 """Defines the typed values of gold answers, discriminated by ``type`` (design 4, value judge).
 
-The value judge matches an answer's words against them; here are only the records.
+A gold with typed values can be scored without a model: the value judge compares an answer's words with them
+(:mod:`memarena_dataset.values.match`). This module has only the records.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 
 class ValueRecord(BaseModel):
-    """Base of all values: frozen, nothing unlisted."""
+    """Base of all values: frozen, unknown fields forbidden."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

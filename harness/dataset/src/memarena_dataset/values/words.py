@@ -1,4 +1,8 @@
-"""Normalises text: tidy characters, words, stems, clauses, and the token-F1 of SQuAD."""
+"""Normalises text: tidy characters, words, stems, clauses, and the token-F1 of SQuAD.
+
+The judges and all modules that read values compare texts in these forms, so that spelling, contractions and endings of
+words do not decide.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +46,17 @@ _CONTRACTIONS = (
 )
 """A substring that a text must contain (a fast pre-check), the pattern of the contraction, and its replacement."""
 
+# Text before a full stop that may not end a sentence: "Dr.", "approx.", an initial.
 _ABBREVIATION = re.compile(
     r"(?:^|\W)(?:[a-z]|mr|mrs|ms|dr|prof|st|vs|etc|no|approx|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)$",
     re.IGNORECASE,
 )
+# A clause ends at, in the order of the alternatives:
+# - ; ! ? or a line break; a full stop before a blank, a quote or a bracket, not in 7.5; a colon before a blank, not in
+#   14:30; an em dash, to which tidy() changes each dash of a pause; a bracket;
+# - a comma, but not in 1,500 nor before a year (May 3, 2023); the blank before but, because and the like;
+# - the blank before "and" with a pronoun or adverb that begins a clause: "and it", "and then";
+# - the blank before "and" with a noun and its verb: "and the new room costs". Thus "tea and the milk" stays a clause.
 _CLAUSE_END = re.compile(
     r"[;!?\n]+|\.+(?=[\s\"')\]]|$)|:(?=\s|$)|\s?[\u2014]\s?|[()\[\]{}]"
     r"|,(?!\d|\s+(?:1[5-9]|20|21)\d\d\b)\s*|\s+(?=(?:but|however|although|though|except|whereas|because|unless)\b)"
@@ -69,6 +80,7 @@ def tidy(text: str) -> str:
     unseen = [c for c in set(text) if c not in "\n\t" and unicodedata.category(c) in ("Cf", "Cc")]
     text = text.translate({ord(c): None for c in unseen}) if unseen else text
     text = _DASHES.sub("-", text)
+    # Before the long dashes: between digits (9–10) an en dash is a hyphen, not a pause.
     text = re.sub(r"(?<=\d)\u2013(?=\d)", "-", text)
     return _LONG_DASHES.sub(" — ", text)
 
@@ -99,9 +111,11 @@ def stem(word: str) -> str:
 
     At least three letters stay, so that no name or short word becomes another (``Ines`` is not ``in``).
     """
+    # The first ending that fits is removed, so that ies and es come before s.
     for ending, put in (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", "")):
         base = word.removesuffix(ending) + put
         if word.endswith(ending) and len(base) >= 3 and not word.endswith("ss"):
+            # "planning" has the stem of "plan", while "calling" and "passing" keep both letters.
             if ending in ("ing", "ed") and len(base) > 3 and base[-1] == base[-2] and base[-1] not in "ls":
                 base = base[:-1]
             return _without_e(base)
@@ -113,7 +127,10 @@ def _without_e(word: str) -> str:
 
 
 def content_words(text: str) -> list[str]:
-    """Return the stems of words that are not function words."""
+    """Return the stems of words that are not function words.
+
+    ``checks.overlap.content_words`` is another measure: whole words, by another list of function words.
+    """
     grammar = word_list("function_words.v1.txt")
     return [stem(w) for w in words(text) if w not in grammar]
 

@@ -29,7 +29,7 @@ from memarena.conformance.scripted_models import (
 _WINDOW_TOKENS, _REPLY_TOKENS = 1_000, 350
 _FULL_LIFE_FACTS, _SMALL_FACTS = 40, 3
 _FILLERS = ("and so on " * 36, "運河のそばで待っています" * 30)
-"""Of one length in characters and in units of UTF-16, and three times as many tokens."""
+"""Texts of about one length in characters, the second of three times as many bytes, and so of tokens."""
 _LONG_QUESTION_BYTES = 16_000
 
 REQUIRED = (
@@ -102,8 +102,7 @@ def events(backend: BackendUnderTest) -> None:
         raise BrokenError("Retrieved lacks a fact that Search finds, ingested after the question was asked before")
     if retrieved.visible_through_day != ns.last_day:
         raise BrokenError(f"Retrieved says visible_through_day {retrieved.visible_through_day}, not {ns.last_day}")
-    # The question names the fact, too.
-    prompt = prompt_of(calls).replace(question.lower(), "")
+    prompt = prompt_of(calls).replace(question.lower(), "")  # the question names the fact, too
     if fact.value.lower() not in prompt:
         raise BrokenError("the prompt does not hold the fact that was retrieved")
     if clock := sorted(date for date in dates_of_the_clock() if date in prompt):
@@ -152,7 +151,7 @@ def streams(backend: BackendUnderTest) -> None:
 def _comes_while(
     backend: BackendUnderTest, kind: str, gate: threading.Event, script: ReaderScript, withheld: str
 ) -> None:
-    """An event comes while the reader waits for it with what it still has to say."""
+    """Expect an event while the reader withholds its reply, or the rest of it, until that event arrives."""
     ns, fact = backend.filled()
     script.hold_timeout_s = backend.patience.hold_s
 

@@ -1,4 +1,4 @@
-"""The digest of the smallest days first: whoever computes it wrongly sees the mistake once, and not by every day."""
+"""DIG: the digest of small days is tested first, so that a wrong digest is reported once, not by every check."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _forget(ns: NamespaceFixture, request: pb.ForgetRequest) -> None:
 def _gone(
     ns: NamespaceFixture, days: Sequence[list[pb.IngestRequest]], gone: Sequence[Fact], kept: Sequence[Fact]
 ) -> None:
-    """After a Forget: the facts are returned neither now, nor as of an earlier day, nor after a replay."""
+    """Expect forgotten facts neither now, nor as of an earlier day, nor after a replay, nor after a later day."""
     backend, why = ns.backend, "it was to be forgotten"
     ns.expect_visible(*kept)
     for fact in gone:

@@ -23,7 +23,7 @@ _NAMESPACES, _STREAMS = 8, 24
 _POLL_S = 0.01
 _GIVEN_UP = ("DEADLINE_EXCEEDED", "CANCELLED", "UNAVAILABLE")
 _BESIDE_S = 10.0
-"""For a call on a namespace next to one that is busy."""
+"""Deadline of a call on a namespace while another one is busy."""
 
 
 @check("gen.deadline", "GEN-5", "ING-5", "ERR-8")
@@ -51,7 +51,7 @@ class _EnoughError(Exception):
 
 
 def _abandoned_answer(ns: NamespaceFixture, *, leaves: bool) -> None:
-    """An Answer whose caller goes away, or whose deadline passes, while the reader is asked and still silent."""
+    """Abandon an Answer while its reader is silent: the caller leaves, or the deadline passes. Then ingest a day."""
     gate, backend = threading.Event(), ns.backend
     script = ReaderScript(hold_reply=gate)
 

@@ -29,7 +29,7 @@ def first_ingest(backend: BackendUnderTest) -> None:
 
 
 def _first_day(backend: BackendUnderTest) -> tuple[NamespaceFixture, list[pb.IngestRequest], Fact] | None:
-    """Ingest a day as soon as health is SERVING; None where the digest, which is for dig.gate to judge, is refused."""
+    """Ingest a day as soon as health is SERVING; None if its digest is refused, which dig.gate reports."""
     ns, fact = backend.namespace(), backend.fact()
     frames = ns.frames(ns.session(fact.statement))
     try:
@@ -124,7 +124,7 @@ def restart(backend: BackendUnderTest) -> None:
 
 
 def _as_before(ns: NamespaceFixture, first: list[pb.IngestRequest], fact: Fact, later: Fact) -> None:
-    """The ledger of days is what it was: their order, their digests, and what was there when."""
+    """Expect the days as before the restart: their order, their digests, and the content of each."""
     backend = ns.backend
     ns.expect_visible(later)
     other = ns.frames(ns.session("Good day."), day=0, batch_id=first[0].header.batch_id)

@@ -23,7 +23,7 @@ _UNDERWAY_S = (0.0, 0.3)
 
 
 def _full_day(ns: NamespaceFixture, text: str) -> list[pb.IngestRequest]:
-    """Header, one session, one event, trailer."""
+    """Return a day with model access: header, one session, one event, trailer."""
     event = fixtures.event(ns.backend.new_id(), "It rained all day.", ns.last_day + 1)
     with ns.backend.access("Ingest") as access:  # revoked before it is sent: only its form matters here
         return with_access(ns.frames(ns.session(text), events=[event]), access)
@@ -204,7 +204,7 @@ def cancelled_behind_the_trailer(ns: NamespaceFixture) -> tuple[list[pb.IngestRe
 def expect_whole_or_none(
     ns: NamespaceFixture, whole: list[pb.IngestRequest], facts: list[Fact], since: str = ""
 ) -> None:
-    """The day may be committed or not, but whole and known either way. ``since``: the backend ended afterwards."""
+    """Expect a day that is committed whole or not at all. ``since``: how the backend ended afterwards, if it did."""
     backend = ns.backend
     what, shown = f"day {ns.last_day + 1}, whose stream was cancelled after the trailer{since},", True
     try:
@@ -221,7 +221,7 @@ def expect_whole_or_none(
 
 
 def _not_shown_early(ns: NamespaceFixture, fact: Fact) -> None:
-    """A caller asks nothing now (GEN-6), so that the backend may refuse or wait; what it answers is without the day."""
+    """Raise BrokenError if a Search during the Ingest, which may be refused or wait (GEN-6), returns the fact."""
     try:
         items = ns.backend.search(ns.question(fact.question), ns.backend.patience.deadline_s).items
     except RefusedError:

@@ -20,15 +20,15 @@ from memarena.conformance.scripted_models import count_tokens
 from memarena.conformance.wire import RefusedError
 
 _SOUND = 0.9
-"""Share of plain facts that are returned by a memory of which single misses tell nothing."""
-_PROMPTS = 8
+"""Share of entries from which a memory is sound as a whole: a kind is lost if less than half of it is returned."""
+_PROMPTS = 8  # that are compared with Retrieved, about
 _BOUND_TOKENS = 60
-_SCAFFOLD_BYTES = 8192
-_ITEM_LAYOUT_BYTES = 256
+_SCAFFOLD_BYTES = 8192  # of a prompt: all but its items and question
+_ITEM_LAYOUT_BYTES = 256  # of a prompt: the layout around each item
 _ROUNDS = 3
-_AT_ONE_TIME = 16
+_AT_ONE_TIME = 16  # searches of one namespace
 _LONG_QUESTION_CHARS = 4_000
-_WILD = ".*?_%"
+_WILD = ".*?_%"  # signs that are wild cards in some query language
 _OVERLOADED = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 
 
@@ -62,8 +62,7 @@ def everything(backend: BackendUnderTest) -> None:
     groups: dict[str, list[bool]] = {}
     for index, items in life.returned.items():
         each = life.life.entries[index]
-        # In other words, too: what comes late among many must only come at all.
-        hit = life.returns(each, items)
+        hit = life.returns(each, items)  # asks in more words, too: an entry that ranks low must only be returned at all
         for kind in each.kinds:
             groups.setdefault(kind, []).append(hit)
     events = {group for group in groups if "event" in group}
@@ -142,7 +141,7 @@ def _keeps_bounds(request: pb.SearchRequest, items: Items, prompt: str) -> None:
 
 
 def _holds(life: Lived, request: pb.SearchRequest, items: Items, prompt: str) -> None:
-    """Every item is in the prompt, and no other turn or name of the life."""
+    """Raise BrokenError unless every item is in the prompt, and no other turn or name of the life."""
     in_prompt, retrieved = life.audit.words_in(prompt), life.audit.words_in(" ".join(item.text for item in items))
     # With its layout an item may be above a bound of tokens.
     if not request.max_context_tokens and (lacks := sorted(retrieved - in_prompt)):
@@ -166,14 +165,13 @@ def _holds(life: Lived, request: pb.SearchRequest, items: Items, prompt: str) ->
 
 
 def _askers(life: Lived, index: int) -> None:
-    """A prompt that says who asks says it of the one who asks."""
+    """Raise BrokenError if a prompt that says who asks lacks the requester's name, or has another person's."""
     names = [f"{life.backend.words.next()} {life.backend.words.next()}" for _ in range(2)]
     known, other = (
         pb.Requester(kind=pb.REQUESTER_KIND_KNOWN_PERSON, participant_id=life.backend.new_id(), display_name=name)
         for name in names
     )
-    # Someone of the life, by another name than there.
-    known.participant_id = life.life.people[1].participant_id
+    known.participant_id = life.life.people[1].participant_id  # a person of the life, under another name
     known.relationship, owner = "colleague", pb.Requester(kind=pb.REQUESTER_KIND_OWNER)
     prompt_of, shown = {}, {}
     for who, requester in (("known", known), ("other", other), ("owner", owner),
@@ -187,7 +185,7 @@ def _askers(life: Lived, index: int) -> None:
     for who, name, stranger in (("known", names[0], names[1]), ("other", names[1], names[0])):
         if stranger.lower() in prompt_of[who]:
             raise BrokenError(f"{name} asks, and the prompt names {stranger}, who asked before")
-    alike = {prompt_of[who] for who in ("owner", "anonymous", "known")}
+    alike = {prompt_of[who] for who in ("owner", "anonymous", "known")}  # all equal: it is not stated who asks
     tells = len(alike) > 1 or "asked by" in prompt_of["owner"]
     for who, name in zip(("known", "other"), names, strict=True):
         if tells and (prompt_of[who] == prompt_of["owner"] or name.lower() not in prompt_of[who]):
@@ -230,7 +228,7 @@ def at_once(backend: BackendUnderTest) -> None:
 
 
 def _expect_own(life: Lived, ns: NamespaceFixture, items: Items, prompt: str, when: str) -> None:
-    """Items and prompt hold something of their namespace, and nothing of another."""
+    """Raise BrokenError unless items and prompt hold something of their namespace, and nothing of another."""
     prompted, shown = words_of(prompt), words_of(" ".join(item.text for item in items))
     if ns is not life.ns and not life.unique_words[ns.namespace] & shown:
         raise BrokenError(f"asked {when} for all that it holds, {ns.namespace} returns nothing of it")
@@ -241,7 +239,7 @@ def _expect_own(life: Lived, ns: NamespaceFixture, items: Items, prompt: str, wh
 
 
 def _several(life: Lived) -> None:
-    """Searches of one namespace are pending at the same time, long enough to be so."""
+    """Send searches of one namespace at the same time, with a question so long that they overlap."""
     plain = (entry.fact.statement for entry in life.life.entries if entry.group == "plain")
     request = life.ns.question(" ".join(plain)[:_LONG_QUESTION_CHARS])
     with life.backend.access("Search") as access:
@@ -348,7 +346,7 @@ def _about(common: str, word: str, name: str) -> Fact:
 
 
 def _as_if_never(ns: NamespaceFixture, never: NamespaceFixture, questions: list[str]) -> None:
-    """Scores are those of a namespace that never held what was forgotten."""
+    """Raise BrokenError unless scores are those of a namespace that never held the forgotten entries."""
     for question in questions:
         left, clean = ns.search(question).items, never.search(question).items
         scores = {item.text: item for item in clean}
@@ -400,7 +398,7 @@ def again(backend: BackendUnderTest) -> None:
 
 
 def _replay(life: Lived, since: str) -> None:
-    """Days of the life are known: the first, one in the middle, one without anything, and the last."""
+    """Raise BrokenError unless days are known: the first, one in the middle, one without anything, and the last."""
     days = life.life.days
     empty = [frames for frames in days if len(frames) == 2]
     for frames in (days[0], empty[len(empty) // 2], days[len(days) // 2], days[-1]):
@@ -408,7 +406,7 @@ def _replay(life: Lived, since: str) -> None:
 
 
 def _same_answers(life: Lived, returned: dict[int, Items], since: str) -> None:
-    """Each question has the items that it had; of which kinds things are that lack theirs tells the cause."""
+    """Raise BrokenError if a question has other items or scores than before; the message names the kinds affected."""
     known = [n for n in returned if n in life.returned]
     others = [n for n in known if differs(life.returned[n], returned[n])]
     kinds = ", ".join(dict.fromkeys(life.life.entries[n].group for n in others))
@@ -427,7 +425,7 @@ def _same(what: str, before: Items, after: Items) -> None:
 
 
 def _is_gone(backend: BackendUnderTest, gone: Neighbour) -> None:
-    """A neighbour that was reset: all of its days went."""
+    """Raise BrokenError unless all days of a neighbour that was reset are gone."""
     what = f"Search of a namespace of {len(gone.facts)} days that was reset"
     gone.ns.refuse(gone.ns.question("What?", as_of_day=0), "NOT_FOUND", what)
     fresh, fact = backend.namespace(gone.ns.namespace), backend.fact()

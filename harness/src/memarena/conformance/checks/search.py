@@ -29,7 +29,7 @@ from memarena.conformance.scripted_models import count_tokens
 
 _REPEATS = 4
 _HIGH_DAYS = (65_537, 2**31 + 1, 2**32 - 1)
-"""Days that look early to whoever keeps 16, 31 or 32 bits with a sign."""
+"""Days that look early to a backend that keeps an index in 16 bits, or in 32 bits with a sign."""
 _FACTS, _MANY_FACTS = 4, 60
 _NEAR_ALL = (_MANY_FACTS - 1, _MANY_FACTS, _MANY_FACTS + 1)
 _WIDE = "運河のそばで待っています。" * 6
@@ -160,7 +160,7 @@ def max_context_tokens(backend: BackendUnderTest) -> None:
 
 
 def _filled_widely(backend: BackendUnderTest) -> tuple[NamespaceFixture, pb.SearchRequest]:
-    """Return the same in words of three bytes a letter: a memory that counts letters exceeds the bound in any order."""
+    """Return the same as `_filled` with letters of three bytes: a memory that counts letters exceeds the bound."""
     ns, facts = backend.namespace(), [backend.fact() for _ in range(_FACTS)]
     ns.commit(ns.frames(*(ns.session(f"{_WIDE} {fact.statement}{'.' * n}") for n, fact in enumerate(facts))))
     ns.expect_visible(facts[-1])
@@ -208,8 +208,7 @@ def time_travel(backend: BackendUnderTest) -> None:
     """With TIME_TRAVEL an earlier day shows what was there then, and nothing later."""
     ns = backend.namespace()
     ingested = {day: backend.fact() for day in (1, 3, 6, *_HIGH_DAYS)}
-    # On days 2 and 8 nothing is said.
-    happened = {day: backend.fact() for day in (2, 6, 8) if backend.keeps_words}
+    happened = {day: backend.fact() for day in (2, 6, 8) if backend.keeps_words}  # on days 2 and 8 nothing is said
     days = sorted({*ingested, *happened})
     for day in days:
         events = [fixtures.event(backend.new_id(), happened[day].statement, day)] if day in happened else []

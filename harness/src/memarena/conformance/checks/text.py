@@ -56,7 +56,7 @@ def invalid_utf8(backend: BackendUnderTest) -> None:
 
 
 def _expect_any_refusal(call: Callable[[], object], where: str) -> None:
-    """The gRPC library may have refused the message first, with its own code."""
+    """Expect an error of almost any code, as the gRPC library may refuse the message first, with its own."""
     try:
         call()
     except RefusedError as error:

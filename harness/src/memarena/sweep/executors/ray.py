@@ -60,14 +60,17 @@ class RayExecutor:
     _ids: dict[str, str] = field(default_factory=dict)
     """Ray's id of each node, by the node's name in the manifest."""
     _barred: set[str] = field(default_factory=set)
+    """Ray's ids of nodes that get no cells: they are dead, or have other versions than the driver."""
     _attempts: list[_Attempt] = field(default_factory=list)
     _sealed: dict[str, _Attempt] = field(default_factory=dict)
+    """By cell, the sealed attempt whose actor still runs, until :meth:`forget`."""
     _worlds: dict[str, Any] = field(default_factory=dict)
     _readers: dict[str, Any] = field(default_factory=dict)
     """By Ray's id of a node, the actor that runs the readers which the node's cells share."""
     _folder: str | None = None
     """Folder of a Ray that it started."""
     _first_look: bool = True
+    """Whether :meth:`nodes` was not called yet."""
 
     def __enter__(self) -> RayExecutor:
         """Connect. Raises :class:`SweepError` with one line if it fails."""

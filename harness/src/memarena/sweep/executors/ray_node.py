@@ -37,7 +37,7 @@ _PARENT_POLL_S = 0.2
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """Facts that a node reports about itself."""
+    """Facts that a node reports about itself; the driver leaves out nodes whose versions differ from its own."""
 
     python: str
     packages: Mapping[str, str]
