@@ -114,7 +114,7 @@ class WorldConfig(BaseModel):
 
     @property
     def key(self) -> str:
-        """Names the random streams of this world."""
+        """Return the first part of the keys of this world's random streams (``rng.Stream``)."""
         return f"masim1/{self.seed}/{self.world}"
 
     @property
@@ -203,6 +203,7 @@ _PRESETS: dict[str, tuple[int, int, float, float]] = {
     "l": (50, 15, 1.0, 1.0),
     "year": (50, 365, 1.0, 0.1),
 }
+"""By name: agents, days, density and share of questions."""
 
 
 _EXPECTED = {

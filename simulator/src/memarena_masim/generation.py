@@ -29,7 +29,7 @@ from memarena_masim.packs.check import refuse_faults
 from memarena_masim.packs.commands import resolved
 
 SESSIONS_PER_PROCESS = 1000
-"""A process of its own reads all phrase banks first: fewer sessions than this are sooner put into words without it."""
+"""Sessions that make a worker process worth its start, in which it reads all phrase banks."""
 
 
 EXECUTORS = ("local", "ray")
@@ -122,7 +122,7 @@ def _on_ray(
     address: str | None,
 ) -> None:
     """Generate each world as a task of the cluster; complete worlds are not made again."""
-    # Only who has a cluster takes what reaches it.
+    # Imported here, since only users of a cluster need it.
     from memarena_masim.on_ray import WorldJob, make_on_ray  # noqa: PLC0415
 
     if flags.pack is not None:

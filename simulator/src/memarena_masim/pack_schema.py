@@ -1,4 +1,8 @@
-"""Defines keys and types of a pack's TOML files. A fault names file, line, key and the expected value."""
+"""Defines keys and types of a pack's TOML files. A fault names file, line, key and the expected value.
+
+``pack.py`` calls it before any file of a pack is used. What a key means is explained at the top of each file of the
+public pack (``banks/``).
+"""
 
 from __future__ import annotations
 

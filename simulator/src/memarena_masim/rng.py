@@ -1,7 +1,9 @@
 """Provides counter-based random number streams, each keyed by its purpose.
 
-A stream is the SHAKE-128 output of (key, block counter), so a draw depends on the key and its place in the stream and
-on nothing else: not on other streams, the process, the Python version or the order in which streams are made.
+A stream is the SHAKE-128 output of (key, block counter), so a draw depends on the key and its position in the stream
+and on nothing else: not on other streams, the process, the Python version or the order in which streams are made. A
+draw that is added, removed or moved within a stream changes the worlds of every seed: ``GENERATOR_VERSION`` in
+``output/rows.py`` has to go up.
 """
 
 from __future__ import annotations

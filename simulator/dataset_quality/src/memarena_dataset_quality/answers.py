@@ -1,7 +1,8 @@
 """Decides whether an answer states the gold value: a strict match of typed values, used only by these measures.
 
 An answer is right if it states every value and, where values are numbers in digits, clock times, weekdays or dates, no
-other of the same type. Not the value judge: hedges and denials do not come up here, since no model answers.
+other of the same type. This is not the value judge of the harness: most answers are written by rules, which neither
+hedge nor deny, so neither is looked for. Only ``guessing.guess_with`` reads answers of a language model.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _states(value: Value, golds: Sequence[Value], answer: str, today: date) -> b
 def _states_no_other(
     value: AmountValue | TimeValue | WeekdayValue | DateValue, golds: Sequence[Value], answer: str, today: date
 ) -> bool:
-    """Whether the value is stated and nothing of its type that is not wanted."""
+    """Whether the value is stated and no other value of its type but those of ``golds``."""
     match value:
         case AmountValue():
             amounts = {gold.amount for gold in golds if isinstance(gold, AmountValue)}

@@ -30,14 +30,17 @@ class BarRow:
 
     @property
     def verdict(self) -> str:
-        """``pass``, ``MISSED``, ``not measured``, or ``reported`` for a figure that has no bar."""
+        """Return ``pass``, ``MISSED``, ``not measured``, or ``reported`` for a figure that has no bar."""
         if self.bar == NO_BAR and self.figure is not None:
             return "reported"
         return "not measured" if self.met is None else "pass" if self.met else "MISSED"
 
 
 def bounded(group: str, name: str, figure: float | None, bar: str, low: float, high: float, **rest: object) -> BarRow:
-    """Return a row whose figure has to lie from ``low`` to ``high``; not measured if the figure is None or NaN."""
+    """Return a row whose figure has to lie from ``low`` to ``high``; not measured if the figure is None or NaN.
+
+    ``rest`` may have ``locomo``, ``note`` and ``parts``, as in BarRow.
+    """
     if figure is None or math.isnan(figure):
         return BarRow(group, name, None, bar, None, note=str(rest.get("note") or "nothing to measure"))
     locomo, note, parts = rest.get("locomo"), rest.get("note", ""), rest.get("parts", {})

@@ -1,4 +1,7 @@
-"""Measures coherence by a language model: whether it prefers the true next turn, and bits per byte of the talk."""
+"""Measures coherence by a language model: whether it prefers the true next turn, and bits per byte of the talk.
+
+Sessions that were put together from unrelated lines would be as likely in any order; LoCoMo gives the reference.
+"""
 
 from __future__ import annotations
 

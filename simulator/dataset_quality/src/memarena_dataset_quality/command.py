@@ -1,4 +1,4 @@
-"""Implements ``masim bars``: reads the data sets, computes every measure, returns the table."""
+"""Implements ``masim bars`` and ``masim reading-sheet``: reads data sets, returns the table or writes the sheet."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Measures whether a statement betrays that a question follows: a classifier trained and tested on different worlds.
 
-Naive Bayes over words, word pairs, length, position in the session and digits. The same classifier, turned loose on
-every turn of an ego without a question, must not find the evidence either.
+If it does, a memory can keep just the turns that questions are about. The classifier is naive Bayes over words, word
+pairs, length, position in the session and digits. Applied to all turns of an ego without a question, it must not rank
+the evidence first either.
 """
 
 from __future__ import annotations

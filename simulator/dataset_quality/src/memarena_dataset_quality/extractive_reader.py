@@ -1,4 +1,7 @@
-"""Asks the harness's extractive reader over HTTP, with the gold evidence in the prompt."""
+"""Asks the harness's extractive reader over HTTP, with the turns of the caller as the prompt's context.
+
+The context is the gold evidence in ``shortcut_attack.py``, and the turns that BM25 ranks first in ``tuned_vendor.py``.
+"""
 
 from __future__ import annotations
 

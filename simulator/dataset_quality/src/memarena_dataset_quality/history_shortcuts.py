@@ -19,6 +19,7 @@ from memarena_dataset_quality.world import World
 
 _NUMBER = r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d+|a (?:few|couple of)|some|many)"
 _VAGUE_WEEK = re.compile(rf"\b{_NUMBER} weeks? ago\b(?! to the day)", re.IGNORECASE)
+"""``three weeks ago`` may mean any day of a week; ``three weeks ago to the day`` means a single day."""
 
 
 @dataclass(frozen=True, slots=True)

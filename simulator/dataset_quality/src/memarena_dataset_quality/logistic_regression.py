@@ -1,4 +1,7 @@
-"""Fits a small multinomial logistic regression over sets of binary features, for the guessers."""
+"""Fits a small multinomial logistic regression over sets of binary features.
+
+It is the classifier of ``guessing.py``, ``permission_shortcuts.py`` and ``specific_turns.py``.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,7 @@ class LogisticModel:
         self._weights = np.asarray(optimum.x).reshape(-1, count)
 
     def _matrix(self, rows: Iterable[frozenset[str]]) -> csr_matrix:
+        """Return a row for each set of features, without unknown ones; the last column is the constant, 1."""
         values, columns, ends = [], [], [0]
         for row in rows:
             known = sorted(self._numbers[name] for name in row if name in self._numbers)
@@ -45,7 +49,7 @@ class LogisticModel:
         return csr_matrix((values, columns, ends), shape=(len(ends) - 1, len(self._numbers) + 1))
 
     def scores(self, rows: Sequence[frozenset[str]]) -> list[float]:
-        """Log odds of the second of two classes, for each row."""
+        """Return the log odds of the second of two classes, for each row."""
         log_odds = np.asarray(self._matrix(rows) @ self._weights)
         return [float(score) for score in log_odds[:, 1] - log_odds[:, 0]]
 

@@ -1,4 +1,8 @@
-"""Computes every row of the table of quality bars: its measure, over which worlds, and the value it requires."""
+"""Computes every row of the table of quality bars: its measure, over which worlds, and the value it requires.
+
+A *bar* is the value that a measure has to reach. ``masim bars`` prints the table; docs/simulator-quality.md explains
+the measures and reports the figures of the worlds that MaSim makes.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +34,17 @@ from memarena_dataset_quality.world import World
 TOKENS_PER_WORD = 1.3
 """Tokens per word of the released set (10,305,361 to 7,938,983), used if no tokenizer is at hand."""
 MET_BEFORE_DAYS = (5, 15)
+"""Numbers of first days over which repeated sentences are counted; only the second has a bar."""
 EVIDENCE_ABOVE_LOCOMO = 0.05
 """How much more evidence may stand out than in LoCoMo, measured in the same run; 0.80 is the bar without LoCoMo."""
 COHERENCE_PAIRS = 200
+"""Number of pairs of turns from which a model chooses the true next turn."""
 COHERENCE_WINDOWS = 40
+"""Number of stretches of talk on which bits per byte are measured."""
 DENSITY_TURNS = 1_000
+"""About how many turns are tokenized to count the model's tokens per word."""
 LLM_QUESTIONS = 300
+"""Maximum number of questions that the model answers without context."""
 LLM_ANSWER_TOKENS = 24
 NO_TRAIN = "needs --train"
 NO_LLM = "needs --llm"
@@ -144,7 +153,7 @@ def take_up_rows(setting: Setting) -> Iterator[BarRow]:
 
 
 def cue_rows(setting: Setting) -> Iterator[BarRow]:
-    """Whether a turn shows that it will be asked after: by its words, place or length."""
+    """Whether a turn shows that it will be asked after: by its words, its position or its length."""
     group = "what gives questions away"
     classifier = _classifier(setting.train)
     area = classifier.area([stated_facts(world) for world in setting.worlds]) if classifier else None

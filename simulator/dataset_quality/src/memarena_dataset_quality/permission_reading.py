@@ -1,7 +1,8 @@
 """Reads permission from the words: who may know what, from the evidence turns alone, by rules for English.
 
-It shares nothing with the program that made the data set, or with ``permission_rules``: it looks for who is named in
-the sentence of a wish and on which side, and then works out who is left. A wish that it cannot read is a miss.
+It shows that the gold of permission questions (D6) follows from what people say. So it imports neither the program
+that made the data set nor ``permission_rules``: it looks for who is named in the sentence of a wish (who may hear a
+fact) and on which side, and then works out who is left. A wish that it cannot read is a miss.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from memarena_dataset_quality.world import World
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-ZÀ-Þ\"'“‘])")
 _WHO = "~[a-z_]+~"
+"""A person in a marked sentence (``_mark_names``): ``~agent_id~``, ``~family~`` or ``~colleague~``."""
 _RULED_OUT = re.compile(
     rf"(?:not|except|apart from|leave out|don't tell|not a word to|towards|when|if it is|but) ({_WHO})"
     rf"|({_WHO}) (?:must|should) not"
@@ -30,6 +32,7 @@ _ALLOWED = re.compile(
     rf"|({_WHO}) (?:may|can) (?:know|hear)"
 )
 _ASIDE = re.compile(rf"(?:except|apart from|but|other than) ({_WHO})")
+"""A person for whom the opposite holds of what holds for all others."""
 _EVERYBODY = re.compile(r"\b(nobody|no one|every(?:one|body)|any(?:one|body)|whoever)\b")
 _NEGATIVE = re.compile(r"\b(?:not|don't|quiet)\b")
 _OPEN = re.compile(
@@ -49,11 +52,16 @@ _PRIVATE = re.compile(
 _FRIENDS = re.compile(r"\bmy friends\b")
 _MASKED = re.compile(rf"{_WHO}|\b(?:{'|'.join(MONTHS)})\b|\d+")
 _AHEAD = re.compile(r"\b(?:from|before|until)\b")
+"""Words before a date from which on the others may know."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """The meaning of a sentence: "open" to all, "closed" to all, or "friends", and the people named on either side."""
+    """The meaning of a sentence: what holds for all (``base``), and the people named on either side.
+
+    ``base`` is "open", "closed", "friends" (only friends of the speaker may know), or "unsaid" if the sentence names
+    people on both sides and says nothing of others. ``start`` is the day from which on it holds.
+    """
 
     base: str
     may: frozenset[str]
@@ -121,6 +129,7 @@ def _action(world: World, instance: Instance, gold: PermissionGold, names: Mappi
     if not wishes:
         return "no wish found"
     wish = wishes_of_subject[-1] if wishes_of_subject else wishes[-1][1]
+    # The order matters: a person who is named is decided by that, whatever holds for all others.
     asker = instance.asker_agent_id
     known_as = {asker or "", str(instance.metadata.get("relationship") or "")}
     if known_as & wish.must_not:

@@ -1,7 +1,9 @@
-"""Measures shortcuts to permission questions (D6): policies that see everything but the asker and their permissions.
+"""Measures shortcuts to permission questions (D6): policies that decide by a single cue, such as the wish alone.
 
-Counted are the items that count for F1_PU. Youden's J is the share of the tellable that is told, less the share of the
-rest that is; each policy is the best of its kind, fitted to the very items that it is measured on.
+The right action follows from wish and asker together, so a policy with one cue must not do better than chance. Only the
+items that count for F1_PU are measured. Youden's J is the share of the facts to be disclosed that a policy discloses,
+less that share of the facts to be withheld: 0 is chance. Each policy is the best of its kind, fitted to the very items
+that it is measured on.
 """
 
 from __future__ import annotations
@@ -33,10 +35,13 @@ class PermissionShortcuts:
     always: float
     """Discloses to every asker."""
     crossed: float
+    """The share of items whose fact is asked about with both actions."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
+    """A permission question that counts for F1_PU. ``number`` is the index of its world."""
+
     world: World
     number: int
     instance: Instance

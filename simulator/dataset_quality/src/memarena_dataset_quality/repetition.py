@@ -1,5 +1,8 @@
 """Measures repetition in a corpus: the share of it in word sequences that occur more than once.
 
+Texts that are drawn from phrase banks repeat their wordings, which a memory can learn by heart. The coverages are
+reported without a bar.
+
 A window is made of whole sessions drawn at random over all days and participants. Coverage is the share of its words
 that stand inside an n-gram which occurs more than once in the window; "masked" replaces every word but the commonest of
 the window by one token, so that what repeats is the build of the sentences.

@@ -18,6 +18,7 @@ from memarena_dataset_quality.errors import QualityError
 START_SECONDS = 120.0
 CALL_SECONDS = 300.0
 _RUN = "memarena_dataset_quality.while_held"
+"""Module that runs the server and ends it when this process ends, even if it is killed."""
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 
 

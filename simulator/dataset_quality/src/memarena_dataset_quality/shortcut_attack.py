@@ -31,8 +31,11 @@ FAMILIES = (
 )
 """Families whose answers are stretches of the evidence."""
 SPAN_WORDS = 4
+"""Maximum words of a stretch that can be an answer."""
 COMMONEST = 150
+"""Number of the most frequent words of the training worlds, which are not masked."""
 LEAST_SEEN = 3
+"""Features seen less often do not count in a score."""
 _TOKEN = re.compile(r"\d+(?:[:.,]\d+)*|[^\W\d_][\w'’-]*|[^\w\s]")
 
 
@@ -121,6 +124,10 @@ class ShortcutAttack:
         return " ".join(self._mask(token) for token in _TOKEN.findall(query)[:4])
 
     def _mask(self, token: str) -> str:
+        """Return a common word or a mark as it is; else ``#:`` for times, ``#`` for numbers, ``C`` or ``_`` for words.
+
+        ``C`` has a capital, ``_`` has none.
+        """
         if token.lower() in self._common or not token[0].isalnum():
             return token.lower()
         if token[0].isdigit():
@@ -132,6 +139,7 @@ class ShortcutAttack:
         parts = sentences(text)
         for index, sentence in enumerate(parts):
             matches = list(_TOKEN.finditer(sentence))
+            # two marks at either end: word n of the sentence is masked[n + 2], and every word has two neighbours
             masked = ["^", "^", *(self._mask(match.group()) for match in matches), "$", "$"]
             where = f"from end {min(3, len(parts) - 1 - index)}"
             for first in range(len(matches)):

@@ -1,4 +1,7 @@
-"""Measures how often a turn shares a content word with the turn before it, and how often it would by chance."""
+"""Measures how often a turn shares a content word with the turn before it, and how often it would by chance.
+
+In a conversation, turns answer each other; lines that were drawn one by one would share words only by chance.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ _STOP_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TakeUp:
-    """Shares of turns that share a content word with the turn before, and with a random other turn of its speaker."""
+    """Shares of turns that have a content word in common with another turn.
+
+    ``before``: with the turn before; ``random``: with a random turn of that turn's speaker from another session.
+    """
 
     turns: int
     before: float

@@ -38,11 +38,12 @@ _TEXTS = r"[\w'’.-]+(?: [\w'’.-]+){0,5}?"
 _TWO = re.compile(r"\b(?:two|different|versions)\b", re.IGNORECASE)
 _EARLIER = re.compile(r"\b(?:originally|before|earlier|at first|used to)\b", re.IGNORECASE)
 _TELLER = re.compile(r"\b(?:who|whom)\b.*\b(?:told|tell|mentioned|said|heard)\b|\bheard\b.*\bfrom\b", re.IGNORECASE)
+"""_TWO, _EARLIER, _TELLER: words of questions for both versions, the earlier value, the person who stated it."""
 
 _OPTIONS = re.compile(r"^[A-E]\) .*$", re.MULTILINE)
 
 Key = tuple[str, str]
-"""Kind of fact and thing."""
+"""A kind of fact and a thing, such as ``price`` and ``the coffee grinder``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Frame:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Finds the value in a masked sentence."""
+        """Return the pattern that matches a masked sentence of this frame; its group 1 is the value."""
         value = _TEXTS if self.text else _NUMBERS
         end = rf"\b{re.escape(self.after)}" if self.after else r"\s*(?:[.,;:?!)]|$)"
         return re.compile(rf"{re.escape(self.before)}\s*({value}){end}", re.IGNORECASE)
@@ -72,7 +73,7 @@ class Compared:
 
     @property
     def gain(self) -> float:
-        """Points of the tuned vendor above BM25."""
+        """Return the points by which the tuned vendor is above BM25."""
         return 100 * (self.tuned - self.bm25) / self.questions
 
 

@@ -25,6 +25,7 @@ from memarena_masim.world.model import World
 TABLES = Path(__file__).resolve().parent / "tables"
 _CAPITAL = re.compile(r"(?<![\w'’-])[A-ZÀ-ÖØ-Þ][\w'’-]*")
 _PLAIN_MONTHS = frozenset(MONTHS) - {"march", "may", "august"}
+"""Months whose names are no other words."""
 _DIGIT = re.compile(r"\d")
 _BELOW_TEN = ("zero", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _TEENS = (
@@ -41,6 +42,7 @@ _DATING = frozenset((*MONTHS, *(month[:3] for month in MONTHS), *WEEKDAYS, *(f"{
 _HARMLESS_NUMBERS = frozenset({0.0, 1.0})
 """``one`` is a pronoun more often than a number."""
 _OPENS = "\"“‘'(—-:…"
+"""Characters after which a capital may open a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

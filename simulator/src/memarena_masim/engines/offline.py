@@ -25,6 +25,7 @@ from memarena_masim.realization.spoken import SpokenTurn
 from memarena_masim.rng import Stream
 
 _CHUNK = 48
+"""Sessions of one job of a worker."""
 _SAFE_PATH = "PYTHONSAFEPATH"
 
 

@@ -31,6 +31,7 @@ class EngineFlags:
             raise MasimError(f"--engine {self.engine}: one of {', '.join(ENGINES)} is expected")
         if self.engine == "llm":
             return _check_llm_options(self)
+        # all flags but ``engine`` itself belong to the engine llm
         for field in dataclasses.fields(self)[1:]:
             if getattr(self, field.name) is not None:
                 raise MasimError(f"--{field.name.replace('_', '-')}: only --engine llm takes it")

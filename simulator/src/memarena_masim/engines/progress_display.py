@@ -1,4 +1,4 @@
-"""Progress of the LLM engine: sessions, requests in flight, tokens, expected end."""
+"""Shows the progress of the LLM engine: sessions, requests in flight, tokens, expected end."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class EngineDisplay:
         self._progress.stop()
 
     def day(self, line: str) -> None:
-        """A day is finished."""
+        """Show that a day is finished."""
         if self._quiet:
             return
         if self._progress.disable:
@@ -51,7 +51,7 @@ class EngineDisplay:
             self._progress.console.print(line, highlight=False)
 
     def status(self, status: Status) -> None:
-        """A session is finished. Called from the engine's thread."""
+        """Show that a session is finished. Called from the engine's thread."""
         done, total = status.sessions_done, status.sessions_planned
         self._progress.update(self._task, completed=done, total=total, flight=status.in_flight, tokens=status.tokens)
         if self._progress.disable and not self._quiet and done % _LINES_EVERY == 0:

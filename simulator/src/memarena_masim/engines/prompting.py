@@ -19,11 +19,15 @@ from memarena_masim.world.build import relation
 PROMPTS = Path(__file__).resolve().parent / "prompts"
 Message = Mapping[str, str]
 NOTHING = "nothing in particular"
+"""The words of a prompt for an empty list."""
 
 
 @dataclass(frozen=True)
 class Brief:
-    """A session as a model is told of it. ``listeners`` and ``speakers`` are indices into the plan's, by turn."""
+    """A session as prompts describe it to a model.
+
+    ``points`` are the statements that its turns make, ``asks`` the questions that must precede some of them.
+    """
 
     plan: SessionPlan
     points: tuple[Point, ...]
@@ -31,7 +35,7 @@ class Brief:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who speaks, by turn."""
+        """Return the speaker's first name, by turn."""
         return tuple(
             self.plan.speakers[speaker_index(self.plan, turn)].first_name for turn in range(self.plan.turn_count)
         )

@@ -20,6 +20,7 @@ MAX_TOKENS = 160
 _ID = re.compile(r"\b(?:[a-z]+_[a-z0-9_]+|[a-z]{2,}\d{3,})\b")
 _QUOTE = re.compile(r"[\"“]([^\"”]+)[\"”]")
 _LONGEST = 2.5
+"""Maximum length of a rewording, as a multiple of the question's words; four more words are allowed."""
 
 
 def fault_of(question: Question, text: str) -> str | None:

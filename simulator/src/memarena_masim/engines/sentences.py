@@ -12,6 +12,7 @@ def split(text: str) -> list[str]:
     """Return the sentences of a text, in order; joined by spaces, they are the text with its white space normalised."""
     parts: list[str] = []
     for piece in _END.split(" ".join(text.split())):
+        # without a.m. and p.m., which may end a sentence
         if parts and parts[-1].endswith(_ABBREVIATIONS[:5]):
             parts[-1] = f"{parts[-1]} {piece}"
         elif piece:

@@ -32,7 +32,9 @@ OVERHEAD_TOKENS = 24
 LONGEST = 3.0
 """Maximum words of a turn, as a multiple of the planned number; a longer one is rejected."""
 _SHORTEST_WORDS = 3
+"""Minimum words of a turn; a shorter one is requested again, or worded offline."""
 _REMEMBERED_WORDS = 12
+"""Turns with more words than this may occur only once in a world."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,10 @@
-"""Reads the kinds of facts that people can state from a pack, together with the phrases that word them."""
+"""Reads the kinds of facts that people can state from a pack, together with the phrases that word them.
+
+The planner draws facts from this catalogue, and questions are built and checked with it. The kinds of facts: a
+*detail* (a person's value for an attribute and item), a *happening* (what a person did on a day), a *find* (a thing
+that a person got, from a source, and its *fate*), a *tie* (whether two people are friends), and *community* (homes,
+jobs, groups).
+"""
 
 from __future__ import annotations
 
@@ -23,9 +29,11 @@ from memarena_masim.phrases.library import folder_of, library, may_arise, scene_
 from memarena_masim.toml_text import parsed
 
 PersonForm = Literal["own", "you", "told", "they"]
+"""How a line refers to the fact's subject: as the speaker, as the person spoken to, by name, or by a pronoun."""
 
 _VERB = re.compile(r"\^([a-z]+)")
 _AGREEING = re.compile(r"\(([a-z']+)/([a-z']+)\)")
+"""``(have/has)``: the form of a verb for I, you and they, and that for a name."""
 _PRONOUN = re.compile(r"\$(I|my|me|their|they)\b")
 _WORDS: dict[PersonForm, dict[str, str]] = {
     "own": {"I": "I", "my": "my", "me": "me", "their": "my", "they": "I"},
@@ -59,8 +67,11 @@ class Attribute:
     kind: ValueKind
     items: tuple[str, ...]
     plain: str
+    """A sentence that states the value."""
     about: str
+    """A clause that names the detail: ``what $I paid for $item``."""
     ask: str
+    """The plain question for the value."""
     confidential: bool = False
     """Whether some of it is told in confidence; a sensitive attribute always is."""
     changes: bool = False
@@ -105,8 +116,11 @@ class Catalogue:
     topics: Mapping[str, str]
     """What people call a fact, by kind of detail and of community: ``$my deadline for $item``."""
     finds: tuple[str, ...]
+    """Things that a person may get."""
     sources: tuple[str, ...]
+    """Where they come from: ``the harbour flea market``."""
     fates: tuple[str, ...]
+    """What may become of them, as verb phrases."""
     bank: Bank
     common: str
     """Normal form of all banks except for details, to find items that only details bring up."""
@@ -148,6 +162,7 @@ def _nearly(item: str, common: str) -> bool:
 
 
 _CHOICE_WORDS = 4
+"""Maximum number of words that a choice between two words of an item may insert."""
 
 
 def did(phrase: str) -> str:

@@ -1,4 +1,7 @@
-"""Divides a catalogue for a world: facts that questions may be about, and facts that are only mentioned in passing."""
+"""Divides a catalogue for a world: facts that questions may be about, and facts that are only mentioned in passing.
+
+If every stated fact could be asked about, a memory could keep all that sounds like a fact and nothing else.
+"""
 
 from __future__ import annotations
 

@@ -39,6 +39,7 @@ WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 TYPES = ("amount", "time", "weekday", "date", "name", "place", "term")
 _RANGE = re.compile(r"(\d{1,2}:\d\d|\d{1,9})\.\.(\d{1,2}:\d\d|\d{1,9})(?: step ([1-9]\d{0,8}))?")
 _TITLES = ("Dr", "Mr", "Ms")
+"""Titles that a right answer may leave out: the name is the value, and the name with its title an alias."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from memarena_masim.world.graph import LAYER_WEIGHTS
 LAYER_NAMES = ("close friends", "friends", "acquaintances")
 _SIZE, _MARGIN = 960, 70
 _ROUNDS = 300
+"""Maximum number of steps in which the drawing moves its people."""
 _PULL = (1.0, 0.35, 0.12)
 """Force by which a layer's edges pull people together in the drawing."""
 _LOOK = (("#1b3a4b", 2.4, 0.9), ("#4f86a3", 1.2, 0.6), ("#a9c4d0", 0.6, 0.45))

@@ -1,7 +1,7 @@
 """Generates a data set: plans the days, writes their text, derives the questions, writes the files.
 
 Days are written as they are finished, into a folder inside the output folder. A generation that is killed goes on
-where it stopped: plans are made again (they are cheap and exact), realised days are taken as they are.
+where it stopped: plans are made again (they are cheap and exact), days that have their text are used as they are.
 """
 
 from __future__ import annotations
@@ -170,6 +170,7 @@ def _write_corpus(out: Path, parts: Parts, days: int, wanted: set[str]) -> dict[
     with draft.open("w", encoding="utf-8", newline="\n") as file:
         for line in parts.lines(days):
             file.write(line)
+            # 15 characters, {"session_id":", are before the id: most lines need not be parsed
             if line[15 : line.index('"', 15)] in sessions:
                 texts |= {turn["turn_id"]: turn["text"] for turn in json.loads(line)["turns"]}
     draft.replace(out / "corpus_sessions.jsonl")

@@ -41,7 +41,7 @@ def is_left(out: Path) -> bool:
 
 
 def clear_left(out: Path) -> None:
-    """Delete the remains of that folder from a killed generation."""
+    """Delete what a killed generation left of the folder of days of its complete data set."""
     shutil.rmtree(out / _LEFT)
 
 

@@ -1,4 +1,8 @@
-"""Builds the rows of all files of a data set except the corpus, with keys in a fixed order."""
+"""Builds the rows of people, schedules, events, statements and of the report, with keys in a fixed order.
+
+The fixed order keeps the files of a seed the same, byte for byte. Sessions get their rows in
+``realization/corpus_lines.py``, questions in ``questions/derive.py``, and groups and places in ``world_files.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that describe the world: people, days, events, groups, places, the social graph, sessions by person."""
+"""Writes the files of a world: people, days, events, groups, places, the social graph, sessions by person."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_world(
     impressions: Impressions,
     out: Path,
 ) -> None:
-    """Write them to ``out``. ``impressions`` are those of the last midnight; ``sessions_of`` maps agents to sessions.
+    """Write the files to ``out``. ``impressions`` are of the last midnight; ``sessions_of`` maps agents to sessions.
 
     Schedules and events depend on seed and day alone; they are planned again, so that a year of them is never held.
     """

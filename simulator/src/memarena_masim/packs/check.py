@@ -26,7 +26,9 @@ from memarena_masim.world.build import pools
 _EPOCH = date(2025, 1, 1)
 _ITEMS = "questions/items.txt"
 _OF_A_KIND = ("say.", "react.", "heard.", "noted.", "invite.", "more.", "change.")
+"""Beginnings of the names of rules that belong to a kind of fact; a pack may have other kinds than the public one."""
 _PLACE = re.compile(r"((?:scenes|facts|questions|world)/[a-z0-9_]+\.toml): ([\w.]+)(.*)", re.DOTALL)
+"""The beginning of a message on a TOML file of a pack: its path and the key."""
 
 
 @dataclass(frozen=True, slots=True)

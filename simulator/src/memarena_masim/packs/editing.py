@@ -24,6 +24,7 @@ def put_list(folder: Path, file: str, loc: Sequence[str], values: Sequence[str])
     assert line is not None, f"{path}: {loc} is in a pack that was checked"
     start = line - 1
     end = start + 1
+    # a list may have several lines: the key's line and as many more as TOML needs to parse it
     while not _whole("\n".join(lines[start:end])):
         end += 1
     value_lines = "".join(f"\n  {json.dumps(value, ensure_ascii=False)}," for value in values)

@@ -1,4 +1,8 @@
-"""Measures how much of a pack is in another one: frames of statements, names of things and people, scenes."""
+"""Measures how much of a pack is in another one: frames of statements, names of things and people, scenes.
+
+A pack is only as new to vendors as it differs from packs that they know. ``masim pack check --against`` prints the
+shares, and a draft refuses proposals that its source has.
+"""
 
 from __future__ import annotations
 

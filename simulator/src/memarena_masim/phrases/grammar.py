@@ -33,12 +33,14 @@ LITERAL: Final = 0
 CHOICE: Final = 1
 RULE: Final = 2
 SLOT: Final = 3
+"""Kinds of nodes."""
 
 _TOKEN = re.compile(r"[{}\[\]|]|<[a-z0-9_.]+>|[$][a-zA-Z_]+[0-9]?")
 _SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 _LEAST_SPACES = 2
 _VERB = re.compile(r"\^([a-z]+)")
 SPLIT_FROM: Final = 4
+"""Number of lines from which on a rule is divided into halves."""
 LEANING: Final = 0.3
 """Share of the choices in which a speaker uses the preferred branch."""
 
@@ -76,6 +78,7 @@ class Node:
 
 
 Sequence_ = tuple[Node, ...]
+"""One alternative of a rule, or one branch of a choice."""
 
 
 def ways(sequence: Sequence_) -> float:
@@ -119,6 +122,7 @@ class Bank:
     def __init__(self) -> None:
         self.rules: dict[str, Rule] = {}
         self._wanted: dict[str, str] = {}
+        """By name of a rule to which a line refers, the file and line of the first reference."""
 
     @property
     def wanted(self) -> frozenset[str]:

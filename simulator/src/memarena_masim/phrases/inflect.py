@@ -22,7 +22,7 @@ def _irregular() -> tuple[dict[str, str], frozenset[str]]:
             lists.append([])
         elif lists:
             lists[-1].extend(line.split())
-    past, doubled = lists
+    past, doubled = lists  # the two sections of the file, in this order
     return dict(pair.split(":") for pair in past), frozenset(doubled)
 
 

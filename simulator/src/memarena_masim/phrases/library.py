@@ -1,4 +1,7 @@
-"""Reads the scenes of a pack and the lines around them (``frame.bank``), once per process."""
+"""Reads the scenes of a pack and the lines around them (``frame.bank``), once per process.
+
+A *scene* is a story of everyday life in a pack; the frame bank has what goes round it, such as greetings and links.
+"""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 _RANGE = re.compile(r"(euros|count) (\d+)\.\.(\d+)(?: step (\d+))?")
 _TIMES = re.compile(r"time (\d+):(\d\d)\.\.(\d+):(\d\d)(?: step (\d+))?")
 _PREDEFINED = frozenset(("kin", "you"))
+"""Values of every scene: ``kin`` is a relative or friend of the teller, ``you`` the person spoken to."""
 
 Draw = Callable[[Stream], str]
 """Draws a value of a scene, as text."""

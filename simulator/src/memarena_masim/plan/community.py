@@ -1,4 +1,8 @@
-"""Draws the facts about homes, workplaces and clubs that a person states about themselves."""
+"""Draws the facts about homes, workplaces and clubs that a person states about themselves.
+
+Some D2 questions ask about them (``questions/metadata.py``). They follow from the world, so they are not drawn from a
+catalogue of details, and a member of a club has no need to hear them first.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,7 @@ class CommunityTalk:
     def draw(self, stream: Stream, speaker: str) -> Fact:
         """Draw a fact about the speaker's home, workplace or one of their clubs."""
         clubs = self._clubs.get(speaker)
+        # each draw moves the stream, so their order is part of what a seed gives
         if not clubs or stream.chance(0.3):
             return (self._source.home if stream.chance(0.5) else self._source.work)(self._world, speaker)
         group = stream.pick(clubs)

@@ -20,7 +20,9 @@ from memarena_masim.world.model import GROUP_KINDS, Group, World, WorldEvent
 EVENTS_PER_AGENT_DAY = 0.1
 """As in the released data set: 75 events for 50 agents over 15 days."""
 _CAST = ("$a", "$b")
+"""Slots of a line for the people of an event, in the order of its cast."""
 CATEGORIES = (("global", 0.15), ("community", 0.40), ("dyadic", 0.27), ("private", 0.18))
+"""Categories by who can see an event, with their shares: all people, a group, two people, one person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ def _event(config: WorldConfig, world: World, day: int, number: int, category: s
         content = _filled(content, {slot: world.person(agent).name for slot, agent in zip(_CAST, cast, strict=False)})
     return WorldEvent(
         event_id=opaque("event", config.key, day, number),
+        # from 6:00 to 8:24, so that people can talk of it on the same day
         time=round(day + 0.25 + 0.1 * stream.unit(), 5),
         category=category,
         content=f"{content.replace('*', '')}.",

@@ -98,6 +98,7 @@ def felt(
             if other == person:
                 continue
             layer = world.edge(person, other).layer
+            # close friends, friends, acquaintances; people of no layer start at 0
             base = {0: 0.8, 1: 0.5, 2: 0.2}.get(layer, 0.0) + 0.3 * state.mood.get(person, 0.0)
             score = round(2 + base + 0.25 * state.warmth(person, other) + 0.9 * stream.bell())
             feelings.append(Feeling(person, other, min(4, max(0, score)), session_id, last_turn_id, day))

@@ -1,6 +1,7 @@
 """Chooses the lines around each statement, so that no one present heard the same line a few days ago.
 
-These are the lines that its speaker adds (``more``) and the next speaker's opinion.
+These are the lines that its speaker adds (``more``) and the next speaker's opinion. The plan chooses them, and not an
+engine, since only the planner knows what each person heard on other days.
 """
 
 from __future__ import annotations

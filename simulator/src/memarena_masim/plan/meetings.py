@@ -13,7 +13,9 @@ from memarena_masim.rng import Stream
 from memarena_masim.world.model import World, WorldEvent
 
 KIND_SHARES = ((Kind.TOPIC, 0.40), (Kind.EVENT, 0.15), (Kind.ENCOUNTER, 0.25), (Kind.REMOTE, 0.20))
+"""Kinds of the talks between people, with their shares."""
 ASSISTANT_SHARES = ((Kind.NARRATION, 0.40), (Kind.REFLECTION, 0.30), (Kind.PROBE, 0.30))
+"""Kinds of the sessions with an assistant, with their shares; on the first day, all are narrations."""
 TRIES = 60
 """Maximum draws of partner and quarter hour before a meeting is dropped."""
 TALKED_OF_DAYS = 3
@@ -153,6 +155,7 @@ class DayMeetings:
         if event is not None:
             others = [other for other in event.mask if other != person]
             return self._stream.pick(others) if others else None
+        # the first person, by bisection, at whom the sum of weights exceeds a random number
         others_sums = self._partners[person]
         remaining = self._stream.unit() * others_sums[1][-1]
         low, high = 0, len(others_sums[1]) - 1

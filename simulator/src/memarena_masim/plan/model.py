@@ -1,4 +1,8 @@
-"""Defines the records of a day's plan: sessions, the threads of a talk, statements of facts."""
+"""Defines the records of a day's plan: sessions, the threads of a talk, statements of facts.
+
+A plan decides who states which fact in which turn, before any text is written. Engines put it into words; questions and
+their gold are derived from it, never from the text (docs/adr/0014-plan-before-text.md).
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,15 @@ class Kind(str, Enum):
 
     TOPIC = "routine_topic"
     EVENT = "event"
+    """About an event that all of the speakers could see."""
     ENCOUNTER = "encounter"
+    """In person, where both are or can go."""
     REMOTE = "remote"
     NARRATION = "activity_narration"
     REFLECTION = "memory_reflection"
+    """Looks back at an earlier talk, and tells the second half of its scene."""
     PROBE = "memory_probe"
+    """The assistant asks its owner for what the owner heard or stated before."""
 
     @property
     def with_assistant(self) -> bool:
@@ -28,8 +36,9 @@ class Kind(str, Enum):
 class Speaker:
     """A participant of a session, and how they speak.
 
-    ``pace`` scales the length of turns, ``fillers`` is the share of sentences with filler words, ``asking`` scales the
-    share of turns that end with a question.
+    ``leaning`` decides which wording of a phrase the speaker prefers (``phrases/grammar.py``). ``pace`` scales the
+    length of turns, ``fillers`` is the share of sentences with filler words, ``asking`` scales the share of turns that
+    end with a question.
     """
 
     agent_id: str

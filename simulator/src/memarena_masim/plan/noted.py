@@ -1,4 +1,7 @@
-"""Defines a set for the planner's memory: additions of the planned day last only if the day is committed."""
+"""Defines a set for the planner's memory: additions of the planned day last only if the day is committed.
+
+The ``Chooser`` (``plan/statements.py``) remembers in such sets what must not be stated twice.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,10 @@ class Noted(Generic[T]):
         return frozenset(self._today)
 
     def commit(self, noted: frozenset[T]) -> None:
-        """Make a day's additions permanent, at midnight."""
+        """Make a day's additions permanent, at midnight.
+
+        ``noted`` is ``today`` as the plan of the day has it (``DayPlan.noted``). What was added since is dropped, so
+        that the state depends on committed plans alone.
+        """
         self._lasting |= noted
         self._today = set()

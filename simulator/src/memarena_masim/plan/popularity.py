@@ -2,8 +2,8 @@
 
 A near-duplicate is a statement of the same attribute and item about another person or of another time. Items fall into
 four classes of popularity; each class gets a fixed share of what is said, and as many items as make the mean number of
-near-duplicates that one person hears of them the class's aim (design 6, interference). No one is told a detail twice,
-so that among ten people hardly any person hears sixteen of one item.
+near-duplicates that one person hears of them the class's aim (design 6, interference). The planner does not state a
+detail to the same listener twice, so that among ten people hardly any person hears sixteen of one item.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ Theme = frozenset[str] | None
 AIMS = (0, 1, 4, 16)
 """Aimed number of near-duplicates that an ego hears of an item, by class."""
 _CLASS_SHARES = (0.32, 0.24, 0.22, 0.22)
+"""Share of the stated details that are of each class of AIMS."""
 _DETAILS_PER_STATEMENT = 0.45
 """Share of the statements between people that are details, including retellings and changes."""
 _DETAILS_TO_ASSISTANT = 0.4
@@ -48,6 +49,7 @@ class Popularity:
             pairs.sort(key=lambda pair: not catalogue.distinctive(pair[1]))
         self._classes: list[list[tuple[Attribute, str]]] = []
         self._by_theme: dict[Theme, list[list[tuple[Attribute, str]]]] = {}
+        # from the most popular class down to the second; all items that are left are of the class 0
         for aim, share in list(zip(AIMS, _CLASS_SHARES, strict=True))[:0:-1]:
             count = max(1, round(heard * share / (aim + 1)))
             count = min(count, len(pairs) // 2)

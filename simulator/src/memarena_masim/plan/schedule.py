@@ -71,6 +71,7 @@ def _schedule(person: Person, world: World, weekday: int, stream: Stream, third:
     _visits(person, world, stream, third, places, doing)
     for group in world.groups:
         if group.meets and group.meets[0] == weekday and person.agent_id in group.members:
+            # a meeting of a club takes six quarter hours
             for slot in range(group.meets[1] * 4, group.meets[1] * 4 + 6):
                 if doing[slot] == "free":
                     places[slot], doing[slot] = group.place_id, "meeting"
@@ -84,7 +85,7 @@ def _visits(
     """Add one to three visits to public places to the free time, within opening hours. Changes ``places``."""
     for _ in range(stream.between(1, 3)):
         location = world.places[stream.pick(third)]
-        start = stream.between(28, 84)
+        start = stream.between(28, 84)  # from 7:00 to 21:00, for one hour to two and a quarter
         for slot in range(start, min(SLOTS, start + stream.between(4, 9))):
             if doing[slot] == "free" and location.opens <= slot / 4 < location.closes:
                 places[slot] = location.location_id

@@ -18,6 +18,7 @@ from memarena_masim.world.model import World
 
 HAPPENING, FIND = "happening", "find"
 _SHARES = (("detail", 0.45), (HAPPENING, 0.15), (FIND, 0.12), ("guarded", 0.28))
+"""Shares of what is mentioned, by kind; ``guarded`` is a detail with a wish for discretion."""
 _OF_OTHERS = 0.2
 """Share of the details that are about a person who is not present."""
 _MONTH_DAYS = NEAREST_DATE_DAYS

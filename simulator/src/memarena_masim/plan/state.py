@@ -1,4 +1,7 @@
-"""Records facts and statements, and who knows which fact from which statements. Changed only by ``commit``."""
+"""Records facts and statements, and who knows which fact from which statements.
+
+``Knowledge`` changes only by ``commit``, at midnight: a statement is known to its hearers from the next day on.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,13 @@ class FactKind(str, Enum):
     """Kind of a fact: it decides how the fact is drawn and worded."""
 
     DETAIL = "detail"
+    """A person's value for an attribute and an item: what they paid for the desk lamp."""
     HAPPENING = "happening"
+    """What a person did on a day."""
     FIND = "find"
+    """A thing that a person got from a source, and what became of it."""
     TIE = "tie"
+    """Whether two people are friends."""
     COMMUNITY = "community"
     """A fact of the world's structure: where a person lives or works, a group's place, members and roles."""
 
@@ -27,10 +34,13 @@ class Role(str, Enum):
     """Why a fact is stated in a session."""
 
     TELL = "tell"
+    """A person states a fact of their own or of a group of theirs."""
     WISH = "wish"
     """The subject states the fact again with another wish for discretion: who may hear it now."""
     RETELL = "retell"
+    """Another person passes on what they heard."""
     RECALL = "recall"
+    """A person states to their assistant, which asks for it, what they heard or stated on an earlier day."""
     VERSION = "version"
     """Another person states a detail with a changed value: an injected conflict."""
     CHANGE = "change"
@@ -66,7 +76,7 @@ class Fact:
         return self.attribute if self.kind in (FactKind.DETAIL, FactKind.COMMUNITY) else self.kind.value
 
     def is_over(self, today: date) -> bool:
-        """Whether it is a detail whose date is before ``today``; such a detail is no longer stated."""
+        """Whether it is a detail whose date is before ``today``; such a detail is not stated."""
         value = self.value.value
         return isinstance(value, DateValue) and self.kind is FactKind.DETAIL and value.date < today.isoformat()
 

@@ -117,11 +117,17 @@ class Chooser:
     ) -> None:
         self._config, self._world, self._catalogue = config, world, catalogue
         self._source, self._knowledge, self._wishes = source, knowledge, wishes
+        # (fact, listener) that were stated; (speaker, happening, source or fact) that were drawn
         self._pairs, self._used = Noted[tuple[str, str]](), Noted[tuple[str, str]]()
+        # facts with a second value; finds whose fate was stated
         self._versioned, self._fated = Noted[str](), Noted[str]()
+        # (fact, speaker) who stated its second value; (fact, listener) who heard both values
         self._contradictors, self._contradicted = Noted[tuple[str, str]](), Noted[tuple[str, str]]()
+        # facts that a later fact replaces; facts that people other than their subject stated
         self._outdated, self._passed_on = Noted[str](), Noted[str]()
+        # (fact, listener) that were stated with a second wish
         self._wished_again = Noted[tuple[str, str]]()
+        # a plan's ``noted`` has the same order
         self._memory: tuple[Noted[Any], ...] = (
             *(self._pairs, self._used, self._versioned, self._contradictors, self._contradicted),
             *(self._fated, self._outdated, self._passed_on, self._wished_again),

@@ -76,6 +76,7 @@ def first_slot(stream: Stream, story: Thread, facts: int, people: int) -> Slot:
 def next_slot(stream: Stream, slot: Slot, people: int) -> Slot:
     """Return the next turn that may state a fact, after its listener took up the first and its teller said more."""
     after_question = stream.chance(_ASKED_OPENLY)
+    # all others answer and the teller says more (``people`` turns), then the next speaker answers and states the fact
     return Slot(slot.turn + people + 1 + after_question, after_question)
 
 

@@ -1,6 +1,7 @@
 """Draws wishes for discretion: who may hear a fact that is told in confidence, who must not, and from which day.
 
-The words are rules of ``banks/facts/levels.bank``: ``level.<form>``.
+The right action of a permission question (D6) follows from such a wish. Its words are rules of
+``banks/facts/levels.bank``: ``level.<form>``.
 """
 
 from __future__ import annotations

@@ -61,17 +61,21 @@ class Book:
         self.said = statements
         self.names = {person.agent_id: person.name for person in world.people}
         self.called = _called(config, world, catalogue)
-        """Return each person's name in questions, by full name: the first name if no other person has it."""
+        """Each person's name in questions, by full name: the first name if no other person has it."""
         self.by_fact: dict[str, dict[str, list[StatedFact]]] = {agent: {} for agent in self.names}
         self.by_attribute: dict[tuple[str, str], list[StatedFact]] = defaultdict(list)
         self._about: dict[tuple[str, str, str], int] = defaultdict(int)
+        """Number of statements in an ego's sessions, by ego, attribute and item."""
         self._around: dict[str, set[str]] = defaultdict(set)
+        """Ids of all people who are present or come up, by session id."""
         self._said_of: dict[str, list[StatedFact]] = defaultdict(list)
         self._said_to: dict[tuple[str, str], list[StatedFact]] = defaultdict(list)
         self._heard_of: dict[str, set[str]] = defaultdict(set)
         self._items: dict[tuple[str, str], set[str]] = defaultdict(set)
+        """Ids of the ego's sessions in which an item comes up, by ego and item."""
         self._mentions: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
         self.met: dict[str, dict[str, int]] = {agent: {} for agent in self.names}
+        """``met[agent][other]``: the first day on which two people talked; filled by the caller."""
         self.outdated: frozenset[str] = frozenset(
             stated.fact.supersedes for stated in statements if stated.fact.supersedes
         )

@@ -112,6 +112,7 @@ class Deriver:
         """Return all questions, in a fixed order. A family that the world cannot fill stays short, as reported."""
         book = self._book
         wanted = book.config.questions
+        # The order matters: a fact is asked about once per ego, by the first family that can use it.
         self._fill(Family.CONFLICT, lambda *args: links.conflict(book, *args), wanted(Family.CONFLICT))
         self._fill(Family.ANAPHORA, lambda *args: links.anaphora(book, *args), wanted(Family.ANAPHORA))
         self._temporal(wanted(Family.TEMPORAL))
@@ -178,7 +179,7 @@ class Deriver:
         return count
 
     def _in_turn(self, family: Family, kinds: tuple[str, ...], build: Callable[[str], Builder], wanted: int) -> int:
-        """Ask after ``kinds`` in turn, for as long as each finds something. Returns how many questions were found."""
+        """Ask questions of ``kinds`` in turn, until each has no candidate left. Returns how many were asked."""
         left, open_kinds = wanted, list(kinds)
         shares = Counter(kind for kind, _ in zip(cycle(kinds), range(wanted), strict=False))
         while left > 0 and open_kinds:
@@ -222,7 +223,7 @@ class Deriver:
         self._in_turn(Family.METADATA, ATTRIBUTES, build, wanted - made)
 
     def _pairs(self, family: Family, wanted: int) -> None:
-        """Yield pairs of questions of the same form, one with and one without an answer."""
+        """Ask up to ``wanted`` pairs of questions of the same form, the first with and the second without an answer."""
         stream = Stream(self._book.config.key, "pairs", family.value)
         candidates = self._candidates(stream)
         pair_count, paired = 0, set[str]()
@@ -277,6 +278,7 @@ class Deriver:
                 permission_days[about] = day  # who may know and who may not ask at the same time
             if draft.family is Family.WITNESS:
                 witness_days[draft.fact_id] = day  # the two of a pair are asked at the same time
+            # in the last minute of the day: all that was stated on it is known
             time = round(day + 0.9996 + stream.below(30) / 100000, 5)
             asked.append(Asked(opaque("q", key, draft.family.value, number), draft, time, day - last))
         return asked

@@ -1,4 +1,8 @@
-"""Draws the day of each question, so that lags after the last evidence spread evenly over the bins of reports."""
+"""Draws the day of each question, so that lags after the last evidence spread evenly over the bins of reports.
+
+A *lag* is the time for which a memory has to keep the evidence. If most questions came soon, reports could say nothing
+of long lags.
+"""
 
 from __future__ import annotations
 

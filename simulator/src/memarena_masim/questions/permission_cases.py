@@ -1,4 +1,8 @@
-"""Enumerates the cases for permission questions (D6) whose decision is the same at any later time."""
+"""Enumerates the cases for permission questions (D6) whose decision is the same at any later time.
+
+A case is an ego's fact with an asker. Rules have their numbers in ``memarena_dataset.permission_rules``, which decides
+the right action of each case.
+"""
 
 from __future__ import annotations
 

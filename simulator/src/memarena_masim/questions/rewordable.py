@@ -18,8 +18,11 @@ from memarena_masim.questions.book import Book
 from memarena_masim.questions.derive import Asked
 
 REWORDED = (Family.METADATA, Family.QA, Family.TEMPORAL, Family.CONFLICT, Family.ANAPHORA, Family.PERMISSION)
-"""Not cloze and counterfactual, which take words of their evidence by design; nor abstention and witness pairs: their
-two halves must look the same, and a limit that is measured against evidence would hold for one half only."""
+"""Families whose questions may be reworded.
+
+Cloze and counterfactual questions may not: they use words of their evidence by design. Nor may abstention and witness
+pairs: their two halves must look the same, and a limit on words of the evidence would hold for one half only.
+"""
 _GOLD_KEYS = ("values", "changed_values", "altered_values")
 _VALUE: TypeAdapter[Value] = TypeAdapter(Value)
 

@@ -1,4 +1,7 @@
-"""Computes which turns suffice for a question's gold: groups of turns, of which one turn per group is needed."""
+"""Computes which turns suffice for a question's gold: groups of turns, of which one turn per group is needed.
+
+A data set has them as ``sufficient_turn_ids``, from which a report computes whether a backend's items are *answerable*.
+"""
 
 from __future__ import annotations
 

@@ -79,6 +79,7 @@ def _scene(talk: Talk, scene: SceneTelling, before: SceneTelling | None, speaker
             turn.frame("ask.too")
         elif (speaker - narrator) % people == 1:
             answered = position + (narrator - speaker) % people < thread.turns
+            # the chained ``is``: neither this turn nor the next states a fact
             goes_on = answered and statement is following is None and talk.stream.chance(turn.who.asking)
             turn.body(turn.answer(beat - 1), question=goes_on, brief=statement is not None)
             if statement is not None:

@@ -1,4 +1,7 @@
-"""Defines what an engine returns for a planned session: its turns in words."""
+"""Defines what an engine returns for a planned session: its turns in words.
+
+Both engines, from the phrase banks and with a model, return the same record, of which ``corpus_lines.py`` makes rows.
+"""
 
 from __future__ import annotations
 

@@ -37,6 +37,8 @@ class SceneTelling:
 
 @dataclass(slots=True)
 class Talk:
+    """A session while its turns are written: the turns so far, and what the next turn has to know of them."""
+
     config: WorldConfig
     plan: SessionPlan
     stream: Stream

@@ -25,12 +25,15 @@ _TIES = ("friends", "not_friends")
 _DRAWS = 8
 """Maximum draws of a line that was said before, or that refers to what was not said."""
 _LEAD_IN = re.compile(r"^(?:so|well|and|oh|oh, and),? ", re.IGNORECASE)
+"""First words of a statement that are dropped after a link, which leads to it already."""
 _SENTENCE_START = re.compile(r"(^\"?|[.?!] \"?)([a-z])")
 _OFFER = re.compile(r"(?:Shall I|(?:Do you want|Would you like) (?:me to|an?)) (?![^?]* or )[^?]*\?$")
+"""An assistant's offer at the end of its turn (``Shall I …?``), without a choice (``or``): the next turn accepts it."""
 _LED_UP = re.compile(
     r"^(?:have I told you|did I tell you|do you remember|don't laugh|you won't believe it|I don't know whether)",
     re.IGNORECASE,
 )
+"""Beginnings of statements that lead up to their fact themselves, and get no link."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ def relation(world: World, ego: str, other: str) -> str:
 def _places(config: WorldConfig) -> dict[str, Place]:
     stream, pool = Stream(config.key, "places"), pools(config.words)["places"]
     occupations = pools(config.words)["occupations"]
+    # third places are public: neither home nor work
     third = [Place(f"third_{n}", row[0], row[1], row[2], row[3], "public") for n, row in enumerate(pool["third"])]
     work = [Place(f"work_{key}", f"the {name}", "workplace", 6, 22, "semi") for key, name in occupations.items()]
     homes = [

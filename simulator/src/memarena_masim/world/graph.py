@@ -1,4 +1,8 @@
-"""Builds the social graph: nested Watts–Strogatz layers with the sizes of Dunbar's circles."""
+"""Builds the social graph: nested Watts–Strogatz layers with the sizes of Dunbar's circles.
+
+The layers, from 0, are close friends, friends and acquaintances. They decide who meets whom how often, who can be named
+in a wish, and which relation a question states.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ from memarena_masim.world.model import Edge
 LAYERS = ((5, 4, 0.30), (15, 4, 0.15), (50, 6, 0.08))
 """For each layer: size of its rings, neighbours of each member, share of rewired edges."""
 ALPHA = 0.33
+"""Ratio of the weights of a layer and of the next closer layer."""
 LAYER_WEIGHTS = (1.0, ALPHA, round(ALPHA**2, 3))
+"""Mean weight of an edge, by layer: a person's partner in a meeting is drawn by weight."""
 FLOOR = 0.02
 """Weight of a pair that is in no layer."""
 

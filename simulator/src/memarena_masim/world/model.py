@@ -31,6 +31,7 @@ class Person:
     topics: tuple[str, ...]
     """Topics that this person likes to bring up."""
     leaning: int
+    """A number that decides which branch of a phrase's choices this person prefers (``phrases/grammar.py``)."""
     pace: float
     """Scale of the length of turns, 1 on average; like ``fillers`` and ``asking``, it depends on style and traits."""
     fillers: float

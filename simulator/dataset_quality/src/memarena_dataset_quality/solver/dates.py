@@ -15,6 +15,7 @@ _YESTERDAY = re.compile(r"\b(?:yesterday|last night)\b")
 _BEFORE_YESTERDAY = re.compile(r"\bthe day before yesterday\b")
 _WEEKDAY = re.compile("|".join(WEEKDAYS))
 _NUMBERED = re.compile(r"\bthe (\d{1,2})(?:st|nd|rd|th)\b")
+"""``the 14th``: the latest day of that number."""
 
 
 def past_day(sentence: str, said_on: date) -> date | None:
@@ -31,6 +32,7 @@ def _days_back(lowered: str, said_on: date) -> int | None:
     ago = _AGO.search(lowered)
     count = (1 if ago.group(1) in ("a", "an") else small_number(ago.group(1))) if ago else None
     days_back: int | None = None
+    # The order matters: "the day before yesterday" holds "yesterday", and a sentence may name two days.
     if _BEFORE_YESTERDAY.search(lowered):
         days_back = 2
     elif ago and count is not None:
@@ -42,6 +44,7 @@ def _days_back(lowered: str, said_on: date) -> int | None:
     elif _TODAY.search(lowered):
         days_back = 0
     elif numbered := _NUMBERED.search(lowered):
+        # not every month has a 31st, but any 62 days have
         day_of_month = int(numbered.group(1))
         days_back = next((back for back in range(62) if (said_on - timedelta(days=back)).day == day_of_month), None)
     return days_back

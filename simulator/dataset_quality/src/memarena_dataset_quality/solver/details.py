@@ -24,6 +24,7 @@ LONGEST_VALUE = 4
 _VERSIONS_WEIGHED = 4
 _I_WITH_VERB = ("I'", "I’")
 _COMMUNITY = {**{name: name for name in COMMUNITY}, "group_meeting_place": "group_place"}
+"""Kind of phrase in the lexicon, by attribute of a question about a home, a workplace or a group."""
 _ALSO = {"work_location": frozenset({"job"})}
 """Stems of synonyms of each attribute."""
 _AT = re.compile(r"\b[Aa]t the ((?:[a-z'-]+ )?[a-z'-]+)")
@@ -93,7 +94,7 @@ def _typed_values(task: Task, turn: EvidenceTurn, sentence: str, lexicon: Lexico
     for kind in task.kinds:
         if kind == "amount":
             digits = {value for text in re.findall(r"\d+(?:[.,]\d+)*", sentence) for value in numbers_in(text)}
-            for value in numbers_in(sentence):
+            for value in numbers_in(sentence):  # 0.3: a number in words ("one of them") may be no number
                 yield f"{value:g}", f"{value:g}", 1.0 if value in digits else 0.3
         elif kind == "time":
             for minutes in _exact_times(sentence):
@@ -104,6 +105,7 @@ def _typed_values(task: Task, turn: EvidenceTurn, sentence: str, lexicon: Lexico
                 if f" {day} " in normal(sentence) or f" {day}s " in normal(sentence):
                     yield day, day.capitalize(), 1.0
         elif kind == "date":
+            # a date that is counted from the day of the turn ("next week") counts less than an explicit one
             explicit = explicit_dates_in(sentence, turn.day)
             for moment in explicit or dates_in(sentence, turn.day) - {turn.day}:
                 yield moment.isoformat(), f"{moment:%B} {moment.day}, {moment.year}", 1.0 if explicit else 0.2
@@ -156,6 +158,7 @@ def _phrases(kind: str, task: Task, sentence: str, lexicon: Lexicon) -> Iterator
     for text, position in positions.items():
         if kind == "name" and not any(re.search(rf"\b{re.escape(word)}\b", sentence) for word in text.split()):
             continue  # "a button" is not Button
+        # 0.3: the name of a person in the session may be an address
         full_name = _whole_name(tokens, position, text)
         yield full_name.lower(), full_name, 0.3 if set(tokens_of(text)) <= people else 1.0
     if kind == "work_location" and not positions:

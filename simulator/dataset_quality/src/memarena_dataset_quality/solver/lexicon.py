@@ -1,4 +1,4 @@
-"""Collects the names, places and terms that the solver knows: the values of statements in the worlds to learn from.
+"""Collects the names, places and terms that the solver knows: the values of statements in measured and training worlds.
 
 What a question is after must be learned elsewhere: the values of its own fact count only if another fact has them too.
 """
@@ -45,10 +45,14 @@ class Lexicon:
 
     def __init__(self, worlds: Iterable[World]) -> None:
         self._sources: defaultdict[str, defaultdict[Phrase, set[str]]] = defaultdict(lambda: defaultdict(set))
+        """By kind and phrase, the ids of the facts that have it as their value."""
         self._spellings: dict[Phrase, str] = {}
         self._first: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        """By kind and first word, the lengths of the phrases that begin with it."""
         self._attributes: defaultdict[str, set[str]] = defaultdict(set)
+        """By phrase in lower case, the attributes of which it is a value."""
         self._happenings: set[tuple[str, frozenset[str]]] = set()
+        """The verb of each happening, and its other words without articles."""
         self._turns = 0
         self._spoken: Counter[str] = Counter()
         for world in worlds:

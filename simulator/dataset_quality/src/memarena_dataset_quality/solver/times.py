@@ -13,24 +13,30 @@ from memarena_dataset_quality.solver.evidence import EvidenceTurn, Task, best_se
 from memarena_dataset_quality.solver.lexicon import Lexicon
 
 _LEAST_ITEMS = 3
+"""Minimum number of things in a list to be ordered."""
 _CHANGE = re.compile(
     r"\b(?:changed?|different now|no longer|any ?more|moved to|switched|instead|scrap|forget what"
     r"|correction|update|turns out|new plan|what I said (?:before|earlier|last time|the other day)"
     r"|not what (?:it|they) (?:was|were)|moved on|out of date|what was said before)\b",
     re.IGNORECASE,
 )
+"""Words of a turn that announce a new value."""
 _LATE = re.compile(
     r"\b(?:latest|last|now|current(?:ly)?|(?:at )?present|today|still|newest|most recent(?:ly)?"
     r"|after (?:the|it|that)|since|leaving out|these days|in the end|finally|by now|later|updated?)\b",
     re.IGNORECASE,
 )
+"""Words of a question for the latest value."""
 _EARLY = re.compile(
     r"\b(?:before|prior|original(?:ly)?|at first|first|earlier|earliest|initial(?:ly)?|used to|to begin with"
     r"|previous(?:ly)?|former(?:ly)?|once|no longer|until|old)\b",
     re.IGNORECASE,
 )
+"""Words of a question for the earlier value."""
 _SURELY_EARLY = re.compile(r"\b(?:former|prior|original(?:ly)?|previous(?:ly)?|at first)\b", re.IGNORECASE)
+"""Words of a question for the earlier value, also if it has a word of _LATE."""
 _NEGATED = re.compile(r"\bnot (?:a|an|the|any) \w+ (?:one|answer|word|version)\b", re.IGNORECASE)
+"""``not the first answer`` means the later answer: it is removed before a question is searched for the words above."""
 
 
 def answer(task: Task, lexicon: Lexicon) -> str:
@@ -57,6 +63,7 @@ def order(task: Task, lexicon: Lexicon) -> str:
     items = listed(task.query)
     dates: defaultdict[int, Counter[date]] = defaultdict(Counter)
     for turn in task.turns:
+        # -number: of things that fit equally, the first is chosen
         scored = [(_fit(turn, item, task.ego), -number) for number, item in enumerate(items)]
         best, number = max(scored, default=(0.0, 0))
         moment = _meant(turn, content(items[-number]), lexicon) if best else None
@@ -89,6 +96,7 @@ def listed(query: str) -> list[str]:
     """Return the things that a question lists, separated by lines, semicolons, slashes or commas."""
     _, _, tail = query.partition(":")
     items: list[str] = []
+    # The first that gives a list counts: what follows a colon before the whole question, lines before commas.
     for text in (tail, query):
         for separator in ("\n", ";", " / ", ","):
             parts = [re.sub(r"^\W*(?:\d+[.)]|[a-z][.)]|and |or |- )\s*", "", part).strip(" .?!") for part in
