@@ -1,4 +1,8 @@
-"""Implements the reference engine: the package rank-bm25 itself, which scores every passage in Python."""
+"""Implements the reference engine: the package rank-bm25 itself, which scores every passage in Python.
+
+The option ``engine=reference`` chooses it, to compare a run with the fast engine (``okapi``), whose scores must be the
+same.
+"""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def read_audience(span: str, is_name: NameOf) -> Audience:
     except_names, except_groups = _members(outside, is_name)
     everyone = _EVERYONE.search(inside) is not None
     if outside and not everyone and not names and not groups and (except_names or except_groups):
-        everyone = True  # "not outside the family"
+        everyone = True  # only an exception is named: "not outside the family"
     return Audience(everyone, names, groups, except_names, except_groups)
 
 
@@ -124,7 +124,7 @@ class Reach(IntEnum):
     """How specifically a wish refers to an asker; the more specific reference takes precedence."""
 
     IMPLIED = 0
-    """The wish lets others know and does not mention the asker."""
+    """The wish lets other people know and does not mention the asker."""
     EVERYONE = 1
     GROUP = 2
     NAME = 3
@@ -138,6 +138,7 @@ def reach(
     The answer is YES if the audience includes the asker, NO if it excepts the asker, UNKNOWN if it is unclear whether
     the asker belongs to one of its groups.
     """
+    # From the most specific reference to the least: names, groups, everyone; exceptions before the groups themselves.
     for names, answer in ((audience.names, Answer.YES), (audience.except_names, Answer.NO)):
         if any(same_name(name, asker.name) for name in names):
             return Reach.NAME, answer

@@ -1,4 +1,7 @@
-"""Reads the day that a wish names: a weekday, a date in words, a span from now, relative to the day of its turn."""
+"""Reads the day that a wish names: a weekday, a date in words, a span from now, relative to the day of its turn.
+
+Wishes hold until a day or from a day on ("keep it quiet until Friday").
+"""
 
 from __future__ import annotations
 
@@ -50,10 +53,12 @@ def _in_month(parts: dict[str, str], today: date) -> date:
         candidate = today.replace(day=int(parts["only_day"]))
         if candidate >= today:
             return candidate
+        # 32 days after the first of a month are in the next month.
         return (candidate.replace(day=1) + timedelta(days=32)).replace(day=candidate.day)
     month, day = _MONTHS.index(parts["month"][:3]) + 1, int(parts["day"])
     if "year" in parts:
         return date(int(parts["year"]), month, day)
+    # Without a year: this year's date, or next year's if that is more than half a year ago.
     candidate = date(today.year, month, day)
     return candidate if candidate >= today - timedelta(days=180) else date(today.year + 1, month, day)
 

@@ -1,5 +1,7 @@
 """Decides whether an asker may know an item, by the rules of SPEC.md's reference prompt, before a reader sees it.
 
+A wish is what a person states about who may know a matter; a record is a wish with the turns that it is about. Rules:
+
 1. The owner may know everything, another person their own words.
 2. Matters that are to be deleted are withheld from all other askers.
 3. The latest wish of the person whom the item is about decides; another person's wish only if that person stated none.
@@ -116,7 +118,10 @@ def _deletions(namespace: Namespace, item: Item, turns: Sequence[IndexedTurn]) -
 
 
 def _by_text(namespace: Namespace, item: Item) -> list[Record]:
-    """Return the records that may concern an item without sources: it names their person and is about their topic."""
+    """Return the records that may concern an item without sources: it names their person and is about their topic.
+
+    The item has 40% of the topic at least, by `Namespace.similarity`.
+    """
     stems, item_words = frozenset(content_stems(item.text)), plain_words(item.text)
     return [
         record

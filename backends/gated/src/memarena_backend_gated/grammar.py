@@ -90,6 +90,7 @@ def _leave_timed(wish: Wish, text: str, today: date) -> Wish:
             return _conditional(wish, text[start.start() :])
     if condition is not None and _HARMLESS_IF.search(text) is None:
         return _conditional(wish, text[condition.start() :])
+    # A mark for _completed, which replaces it by the day of the turn's other wish.
     return wish if then is None else replace(wish, condition="then")
 
 

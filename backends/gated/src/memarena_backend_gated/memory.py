@@ -43,7 +43,7 @@ _KEPT = frozenset(
         Capability.CELL_MODEL_ACCESS,
     }
 )
-"""Abilities that the gate takes over from the memory beneath. TIME_TRAVEL is not among them."""
+"""Capabilities that the gate has if the memory beneath has them. TIME_TRAVEL is not among them."""
 
 
 class GatedMemory(Memory):

@@ -206,7 +206,7 @@ class RemoteMemory(Memory):
     # -------------------------------------------------------------- health
 
     def watch(self, serving: Callable[[bool], None]) -> None:
-        """Report when the backend stops or starts to serve; without a health service it is taken to serve always."""
+        """Report when the backend stops or starts to serve; without a health service it counts as serving always."""
         threading.Thread(target=self._watch, args=(serving,), name="health-beneath", daemon=True).start()
 
     def _watch(self, serving: Callable[[bool], None]) -> None:

@@ -284,6 +284,7 @@ _RULES: tuple[Rule, ...] = (
     _deletion, _revocation, _from_me, _public, _no_one, _do_not, _passive, _may_not, _not_want, _keep, _stays,
     _only_to, _kept_from, _you_may, _they_may, _quiet, _have_not_told,
 )  # fmt: skip
+"""All rules. The first that matches decides, so that their order is part of the grammar."""
 
 
 def read_clause(clause: Clause) -> Wish | None:

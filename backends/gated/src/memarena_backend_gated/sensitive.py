@@ -1,6 +1,7 @@
 """Recognizes texts that the gate keeps private by default: codes, account numbers, addresses, health.
 
-Only the owner and the speaker of such a text may read it. The words are in ``english.toml``.
+Without a wish, only the owner and the participants of its session may know such a text. The words are in
+``english.toml``.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ class Remote:
     """The address and credentials of a backend."""
 
     address: str
-    """HOST:PORT."""
+    """Address as HOST:PORT."""
     token: str = field(default="", repr=False)
     tls_ca: bytes | None = field(default=None, repr=False)
-    """Roots in PEM; None: no TLS."""
+    """Certificates of the trusted authorities in PEM; None: no TLS."""
 
 
 @dataclass(frozen=True, slots=True)

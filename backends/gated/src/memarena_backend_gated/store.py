@@ -1,6 +1,6 @@
 """Stores the gate's records on disk, for people to read (`explain.py`) and so that a model need not read days again.
 
-After a restart rules read the committed days again; records that a model read are taken from here.
+After a restart the rules read the committed days again; records that a model made are loaded from here.
 """
 
 from __future__ import annotations

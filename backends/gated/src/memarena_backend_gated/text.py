@@ -12,6 +12,7 @@ _SENTENCE = re.compile(r"(?<=[.!?;])[\"'’”)]*\s+|\n+|\s+[–—]\s+|\s+--?\s
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _TOKEN = re.compile(r"[^\s\"'“”‘’,;:!?()]+")
 _DIGIT = re.compile(r"\d")
+# In order: irregular forms such as "can't" and "won't" come before the general "n't".
 _UNMARKED_CONTRACTIONS = (
     (PrefilteredPattern(r"\bcannot\b", re.I), "can not"),
     (PrefilteredPattern(r"\bdont\b", re.I), "do not"),

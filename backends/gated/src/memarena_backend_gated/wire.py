@@ -92,7 +92,7 @@ def frames_of(namespace: str, day: Day, models: ModelAccess | None) -> list[pb.I
         day_index=day.index,
         date=day.date.isoformat(),
         owner=_participant(day.owner),
-        batch_id="unnumbered",
+        batch_id="unnumbered",  # until the id is derived from the digest of the rest
     )
     header.batch_id = hashlib.sha256(_digest(header, parts).digest()).hexdigest()[:32]
     trailer = _digest(header, parts).trailer()

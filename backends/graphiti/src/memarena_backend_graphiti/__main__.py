@@ -17,6 +17,7 @@ def main() -> None:
 
 
 def _started(data_dir: Path) -> GraphitiMemory:
+    """Return the memory with the settings of the environment. Raises ServeError."""
     return GraphitiMemory(data_dir, read_settings())
 
 

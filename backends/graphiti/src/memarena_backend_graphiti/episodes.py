@@ -36,7 +36,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A text for Graphiti to extract at a time."""
+    """A text that Graphiti extracts in one step, with its source."""
 
     source: Source
     text: str

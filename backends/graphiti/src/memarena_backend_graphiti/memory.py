@@ -1,4 +1,7 @@
-"""Implements the backend graphiti: a day changes a copy of the previous day's graph, searches read the committed."""
+"""Implements the backend graphiti: a day changes a copy of the previous day's graph, searches read the committed graph.
+
+So a day that fails, or whose caller cancels, leaves no trace; Kuzu cannot undo the many transactions of a day.
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ from memarena_backend_graphiti.settings import Settings
 
 @dataclass
 class _Entry:
+    """A loaded namespace: its folder, its graph (None while closed), and the number of searches that run on it."""
+
     folder: Path
     graph: Graph | None = None
     searches: int = 0

@@ -1,4 +1,7 @@
-"""Parses the replies of Graphiti's extracting model: returns the JSON object, or says why a reply is unusable."""
+"""Parses the replies of Graphiti's extracting model: returns the JSON object, or says why a reply is unusable.
+
+Graphiti itself would fail on such a reply with any exception; here it gets a cause, and only the episode is lost.
+"""
 
 from __future__ import annotations
 

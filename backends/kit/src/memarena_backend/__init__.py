@@ -1,7 +1,7 @@
 """Implements the contract for memories in Python: implement :class:`Memory`, call :func:`run_backend`.
 
 The kit serves the contract: it checks every request, keeps committed days durable and atomic, makes replays harmless,
-and reads answers through the harness's gateway. A memory only takes in days and finds items.
+and asks the reader through the harness's gateway. A memory only ingests days and returns items.
 """
 
 from memarena_answering import PromptStyle

@@ -1,4 +1,7 @@
-"""Implements the RPC Answer for all memories: builds a prompt from items, and streams the reader's reply."""
+"""Implements the RPC Answer for all memories: builds a prompt from items, and streams the reader's reply.
+
+The reader is the language model that answers; it is always called through the harness's gateway, which measures it.
+"""
 
 from __future__ import annotations
 

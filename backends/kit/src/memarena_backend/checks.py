@@ -1,4 +1,4 @@
-"""Checks single fields of a request. ``field`` is the field's path, which the error names."""
+"""Checks single fields of a request. ``field`` is the field's path in it, which the error names (``header.owner``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Assembles the frames of an Ingest into one day, and checks their order, fields, limits, counts and digest."""
+"""Assembles the frames of an Ingest into one day, and checks their order, fields, limits, counts and digest.
+
+A day is sent as a stream of frames: its header, sessions (a long session in several frames), events, and a trailer with
+counts and digest. The day store keeps the frames, and its days are assembled here again.
+"""
 
 from __future__ import annotations
 

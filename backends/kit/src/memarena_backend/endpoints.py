@@ -72,7 +72,7 @@ class ToolCall:
 
 
 def offered(models: ModelAccess | None, role: ModelRole) -> Endpoint | None:
-    """Return the first model that the call offers for a role, None if there is none."""
+    """Return the first model that a call's gateway offers for a role; None without such a model or a gateway."""
     for model in models.models if models is not None else ():
         if model.role is role:
             assert models is not None

@@ -98,6 +98,7 @@ class Engine:
         namespace = received.namespace
         try:
             notices = self.memory.commit_day(namespace, received.day, call)
+            # Only now, so that no day is committed whose caller has gone, or that the memory failed to ingest.
             call.check()
             self._store.commit(received)
         except BaseException:
@@ -111,6 +112,7 @@ class Engine:
         """Restore the namespace from the store unless the memory holds it. ``last``: its last committed day."""
         if namespace in self._visible_through:
             return
+        # Searches run at the same time: the first of them restores, the others wait for it.
         with self._loading.setdefault(namespace, threading.Lock()):
             if namespace in self._visible_through:
                 return

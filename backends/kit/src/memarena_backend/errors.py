@@ -11,7 +11,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2, status_pb2
 
 MESSAGE_LIMIT_CHARS = 1_000
-"""A status travels in HTTP/2 trailers, which peers cap at 8 KiB by default; longer messages are cut."""
+"""Length at which a message is cut: a status travels in HTTP/2 trailers, which peers cap at 8 KiB by default."""
 
 _RETRY_AFTER_S = 1.0
 

@@ -1,4 +1,7 @@
-"""Implements what Forget deletes (SPEC.md FGT): parses the target of a request, and removes it from a day's frames."""
+"""Implements what Forget deletes (SPEC.md FGT): parses the target of a request, and removes it from a day's frames.
+
+The frames are changed and the memory is rebuilt from them, so that no memory needs its own way to delete.
+"""
 
 from __future__ import annotations
 

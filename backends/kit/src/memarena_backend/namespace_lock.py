@@ -1,4 +1,7 @@
-"""Locks namespaces for calls: either one Ingest, Forget or Reset, or any number of searches at the same time."""
+"""Locks namespaces for calls: either one Ingest, Forget or Reset, or any number of searches at the same time.
+
+A namespace is the memory of one person. Without the lock a search could see half a day.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from memarena_backend.calls import Call
 from memarena_backend.errors import aborted, unavailable
 
 ABANDONED_WAIT_S = 5.0
-"""How long a call waits for a pending call to end whose client has gone."""
+"""Seconds that a call waits for the end of a pending call whose client has gone."""
 
 
 @dataclass(slots=True)

@@ -48,7 +48,10 @@ class Kind(str, Enum):
 
 
 class Capability(str, Enum):
-    """Abilities beyond the mandatory ones. ANSWER and FORGET are served by the kit, DURABLE is declared by it."""
+    """Abilities beyond the mandatory ones, as SPEC.md defines them.
+
+    ANSWER and FORGET are served by the kit for a memory that declares them; DURABLE is always declared by the kit.
+    """
 
     ANSWER = "answer"
     TIME_TRAVEL = "time_travel"
@@ -169,7 +172,10 @@ class Requester:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Privileged evidence: only a diagnostic backend ever sees it."""
+    """Privileged evidence: the sessions that answer the question, and in control runs a line on the asker's access.
+
+    Only a diagnostic backend sees it, such as the oracle, which shows what a perfect search would give.
+    """
 
     session_ids: tuple[str, ...]
     access_marker: str = ""

@@ -68,6 +68,7 @@ def _frame_name(message_type: type[Message], data: bytes) -> str | None:
     """Return the name of an Ingest message's frame, from its first tag; None for other messages."""
     if message_type is not pb.IngestRequest:
         return None
+    # The lower three bits of a tag are the wire type, the others the number of the field.
     field = message_type.DESCRIPTOR.fields_by_number.get(data[0] >> 3)
     return None if field is None else field.name
 

@@ -1,4 +1,8 @@
-"""Finds the field with invalid UTF-8 in a message that protobuf refuses, since protobuf does not name it."""
+"""Locates the field with invalid UTF-8 in a message that protobuf refuses, since protobuf does not name it.
+
+The contract requires an error that names the field. The message is read by its wire format:
+https://protobuf.dev/programming-guides/encoding.
+"""
 
 from __future__ import annotations
 

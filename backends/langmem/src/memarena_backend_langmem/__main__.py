@@ -9,7 +9,7 @@ from pathlib import Path
 from memarena_backend import Memory, run_backend
 
 TELLS_OTHERS = ("LANGSMITH_", "LANGCHAIN_")
-"""Variables by which LangSmith, on which LangMem rests, is told to send every prompt to a server."""
+"""Prefixes of variables that can make LangSmith, a library that LangMem uses, send every prompt to a server."""
 
 
 def main() -> None:

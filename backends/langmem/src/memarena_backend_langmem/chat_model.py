@@ -22,6 +22,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool  # type
 from memarena_backend import Call, CallError, Endpoint, ModelClient, PromptRefusedError, ToolCall
 
 MAX_REPLY_TOKENS = 1_024
+"""Limit of the tokens of a reply."""
 LONGEST_REPLY_CHARS = 65_536
 """Longer tool calls are ignored: a model that keeps to MAX_REPLY_TOKENS cannot have written them."""
 MAX_CALLS = 5

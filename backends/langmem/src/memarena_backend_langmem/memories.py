@@ -31,7 +31,7 @@ class Source:
 
     session_ids: tuple[str, ...]
     time: str
-    """RFC 3339."""
+    """Time of the last session, RFC 3339."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Fact:
 
     text: str
     score: float
-    """Cosine similarity."""
+    """Cosine similarity to the question."""
     source: Source
 
 

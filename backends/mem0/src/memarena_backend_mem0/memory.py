@@ -142,6 +142,7 @@ class Mem0Memory(Memory):
     def _store(self, namespace: str, folder: Path, work: Work) -> _Open:
         """Return the store of a day that is being ingested; create it on the first day with text."""
         if read_note(folder) is None:
+            # Any text will do: only the length of its vector is needed.
             dimension = len(work.embedder.embed(["dimension"], "query", work.call)[0])
             write_note(folder, IndexNote(work.embedder.model, dimension))
         opened = self._opened(namespace)

@@ -9,6 +9,7 @@ from enum import Enum
 MAX_REPLY_CHARS = 65_536
 """No real reply is longer: it would have more than 30 characters a token."""
 
+# Patterns and their order are those of the library, so that both judge a reply alike.
 _FENCED = re.compile(r"^```[a-zA-Z0-9]*\n([\s\S]*?)\n```$")
 _FENCE_WITHIN = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _HALVES = re.compile(r"[\ud800-\udfff]")
@@ -20,9 +21,9 @@ class Worth(Enum):
 
     MEMORIES = "memories"
     NOTHING = "nothing"
-    """An empty list of memories, in the form asked for."""
+    """An empty list of memories, in the requested form."""
     UNUSABLE = "unusable"
-    """Empty, no JSON, cut off or of another form."""
+    """A reply that is empty, no JSON, cut off or of another form."""
 
 
 def worth_of(reply: str) -> Worth:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from memarena_backend import Notice
 
 _ALWAYS = ("sessions_given", "memories_stored")
+"""Counts that are reported even if they are 0."""
 _MESSAGES = {
     "sessions_given": "sessions with text that Mem0 was given",
     "extraction_calls": "calls of the extracting model",

@@ -21,11 +21,15 @@ from memarena_backend_memobase.settings import Flush
 _log = logging.getLogger(__name__)
 
 _MODEL_STATUS = re.compile(r"Error code: (\d{3})")
+"""HTTP status of a model's server in a message of the Memobase server."""
 _UNFIT = frozenset({400, 413, 422})
 """HTTP statuses by which the model's server rejects a prompt, such as one that is too long; other sessions may fit."""
 _MISCONFIGURED = frozenset({401, 403, 404})
+"""HTTP statuses of a wrong key, address or model: no session can succeed."""
 _OF_MODELS = ("Error in llm_complete", "Error in get_embedding")
+"""Words in the server's messages if a model failed."""
 _OF_STORES = ("psycopg2", "sqlalchemy", "redis")
+"""Words in the server's messages if a database failed."""
 
 
 @dataclass
@@ -130,6 +134,7 @@ def _expect_findable(server: Server, user: str, before: Holding, after: Holding)
     if not new:
         return
     try:
+        # The threshold is below any cosine, so that all lines are returned.
         contents = {gist.gist_data.content for gist in server.search_gists(user, new[0], ALL, -2.0)}
     except ServerFaultError as error:
         raise unavailable(f"events cannot be searched (enable_event_embedding must be on): {error}") from error

@@ -44,7 +44,7 @@ class Tally(_Record):
     """Counts of a namespace's sessions so far."""
 
     sessions: int = 0
-    """All that were sent to the extractor."""
+    """Sessions that were sent to the extractor."""
     empty: int = 0
     """Sessions from which neither an event nor a profile entry was extracted."""
     lineless: int = 0

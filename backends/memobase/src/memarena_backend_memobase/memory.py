@@ -37,6 +37,7 @@ _log = logging.getLogger(__name__)
 KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
 """A fact that any suitable extractor keeps: the name of a pet is in the server's own list of topics."""
 BEFORE_ANY_DAY = -1
+"""Day index of the state before any day is ingested."""
 
 
 class MemobaseMemory(Memory):

@@ -1,4 +1,7 @@
-"""Undoes a day that was not committed: deletes what it added on the server, and restores what it changed."""
+"""Undoes a day that was not committed: deletes what it added on the server, and restores what it changed.
+
+A day must have effect completely or not at all, and the Memobase server has no transaction over a day.
+"""
 
 from __future__ import annotations
 

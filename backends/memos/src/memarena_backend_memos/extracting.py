@@ -37,7 +37,7 @@ class Draft:
     tags: tuple[str, ...]
     session_id: str
     said_at: str
-    """RFC 3339."""
+    """Time of the first message of its part, RFC 3339."""
 
 
 @dataclass

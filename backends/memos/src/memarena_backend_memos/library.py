@@ -17,7 +17,9 @@ from pathlib import Path
 
 PACKAGE = "memos"
 _OWN_PREFIXES = ("MEMOS_", "MOS_", "CUSTOM_LOGGER_", "NACOS_", "QDRANT_")
+"""Prefixes of the environment variables that the library reads."""
 _LOUD = ("memos", "transformers", "httpx", "qdrant_client")
+"""Loggers of which only errors are shown."""
 
 
 def keep_to_itself(folder: Path) -> None:

@@ -39,9 +39,11 @@ KEPT_FACTS = (KeptFact("My dog is called {value}.", "What is my dog called?"),)
 
 _OPTIONS = (OptionSpec("k", "How many memories are returned at most, an integer of at least 1.", "10"),)
 _PROMPT_BYTES = len(SIMPLE_STRUCT_MEM_READER_PROMPT.encode())
+"""Size of the library's prompt without the conversation."""
 _BYTES_PER_TOKEN = 3
 """A low estimate, so that a prompt is too short rather than too long."""
 _MIN_PART_BYTES = 1_000
+"""Least size of a part, even if the model's window is smaller than prompt and reply."""
 
 
 class MemosMemory(Memory):

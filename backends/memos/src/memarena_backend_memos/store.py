@@ -46,7 +46,7 @@ class StoredMemory:
     score: float
     session_id: str
     said_at: str
-    """RFC 3339."""
+    """Time of the conversation, RFC 3339."""
     number: int
     """Index of the memory in its namespace, in the order in which memories were added."""
 

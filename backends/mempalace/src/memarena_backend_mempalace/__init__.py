@@ -1,1 +1,1 @@
-"""MemPalace memory backend: what was said, word for word, in a palace per namespace."""
+"""MemPalace memory backend: turns and events word for word, in a palace (the library's store) per namespace."""

@@ -20,7 +20,7 @@ EVENTS_ROOM = "events"
 
 @dataclass(frozen=True, slots=True)
 class Drawer:
-    """The text of one drawer, and its source. A longer turn takes ``pieces`` drawers, from ``first`` on."""
+    """The text of one drawer, and its source. A longer text is cut into ``pieces`` drawers, from ``first`` on."""
 
     text: str = field(repr=False)
     source: str
@@ -35,7 +35,7 @@ class Drawer:
     topic_of: str = field(repr=False)
     """The text of the whole source, from which the library chooses its room (topic)."""
     said_at: str
-    """RFC 3339."""
+    """Time of its first turn, or of its event, RFC 3339."""
     turn_ids: tuple[str, ...] = ()
 
 

@@ -29,7 +29,9 @@ from memarena_backend_mempalace.drawers import EVENTS_ROOM, Drawer
 STORE = "sqlite_exact"
 STORE_FILE = "sqlite_exact.sqlite3"
 WING = "life"
+"""Name of the single wing of each palace: the library's level above rooms."""
 BATCH_DRAWERS = 1_000
+"""Drawers that are stored by one call of the library."""
 
 _vector: ContextVar[list[float]] = ContextVar("vector of the question")
 
@@ -44,7 +46,7 @@ class Passage:
 
     text: str
     time: str
-    """RFC 3339."""
+    """Time of its first turn, or of its event, RFC 3339."""
     session_ids: tuple[str, ...]
     turn_ids: tuple[str, ...]
     event_ids: tuple[str, ...]

@@ -21,7 +21,9 @@ with warnings.catch_warnings():
     from milvus_lite.server_manager import server_manager_instance  # type: ignore[import-untyped]
 
 _START_S = 60.0
+"""Longest time until a started engine listens."""
 _STARTS = 2
+"""Number of attempts to start the engine."""
 _PAUSE_S = 0.02
 _ENGINE_LOG = {"GLOG_logtostderr": "1", "GLOG_minloglevel": "2"}
 """Log errors to standard error. By default each start of the engine writes log files to the folder for temporary files,

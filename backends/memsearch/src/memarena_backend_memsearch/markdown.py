@@ -24,7 +24,7 @@ class TurnLines:
     session_id: str
     turn_id: str
     said_at: str
-    """RFC 3339."""
+    """Time of the turn, RFC 3339."""
     text: str = field(repr=False)
     """Speaker, time and the turn's text, before it is split into lines."""
 
@@ -37,7 +37,7 @@ class SessionLines:
     last: int
     session_id: str
     started_at: str
-    """RFC 3339."""
+    """Time of the session's start, RFC 3339."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ DEFAULTS = Settings()
 
 
 class MemSearchMemory(Memory):
-    """One collection and one folder of markdown per namespace."""
+    """Keeps a collection of Milvus and a folder of markdown files per namespace."""
 
     def __init__(self, data_dir: Path, settings: Settings = DEFAULTS) -> None:
         embedding.register()
@@ -165,6 +165,7 @@ class MemSearchMemory(Memory):
         with self._mutex:
             dimension = self._dimensions.get(embedder.model)
         if dimension is None:
+            # Any text will do: only the length of its vector is needed.
             dimension = len(embedder.embed(["dimension"], "query", call)[0])
             with self._mutex:
                 self._dimensions[embedder.model] = dimension

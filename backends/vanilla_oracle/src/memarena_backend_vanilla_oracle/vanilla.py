@@ -33,6 +33,7 @@ from memarena_backend import (
 )
 
 DEFAULT_BUDGET_TOKENS = 8_192
+"""Tokens of the returned turns if neither the option nor the call sets a limit."""
 
 _OPTIONS = (
     OptionSpec(
@@ -59,7 +60,7 @@ class _StoredTurn:
 
 @dataclass(slots=True)
 class _Block:
-    """The turns of a session that are shown; ``turns`` has the latest first."""
+    """The turns of a session that are shown, the latest first, and the size of their text in ``bytes``."""
 
     latest: _StoredTurn
     turns: list[_StoredTurn] = field(default_factory=list)
