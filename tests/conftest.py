@@ -1,6 +1,6 @@
 """Configures all tests: compiled files are cached, property tests have no deadline, long files start first.
 
-And which tests only the gate runs: ``GATE_ONLY``.
+``GATE_ONLY`` lists the slow tests, which `make test` leaves out; the gate (`make test-gate`) runs them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 TOGETHER = ("spark",)
 """Folders whose files run in one process: otherwise each process would repeat the runs of their session fixtures."""
 APART = ("spark/test_embedded.py",)
-"""Files of such a folder that use none of these fixtures and may run in another process."""
+"""Files of folders in ``TOGETHER`` that use none of these fixtures and may run in another process."""
 LONGEST_FIRST = (
     "spark",
     "e2e/test_run.py",
@@ -58,7 +58,7 @@ GATE_ONLY = {
 }
 """Files or tests (by how their id begins) that take half a minute or more, and why: they get the mark ``gate``.
 
-`make test` leaves them out and `make test-gate` runs them; other tests hold each part of what they hold together."""
+What they check of the whole, other tests check part by part, so `make test` may leave them out."""
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("gate", deadline=None, derandomize=True, print_blob=True)
@@ -79,7 +79,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what only the gate runs, and put what takes longest first; the rest stays in order."""
+    """Mark the tests that only the gate runs, and sort the longest first; the others keep their order."""
     ranks = {f"tests/{name}": rank for rank, name in enumerate(LONGEST_FIRST)}
     missing = [name for name in (*LONGEST_FIRST, *TOGETHER, *APART, *GATE_ONLY) if not _exists(name)]
     assert not missing, f"not there any more: {missing}"
@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    """With ``--dist loadfile`` a process takes a whole file, or one of ``TOGETHER``."""
+    """With ``--dist loadfile`` a process gets a whole file, or a whole folder of ``TOGETHER``."""
     return _Units(config, log) if config.getoption("dist") == "loadfile" else None
 
 
@@ -102,14 +102,14 @@ class _Units(LoadFileScheduling):  # type: ignore[misc]
 
 
 def _exists(name: str) -> bool:
-    """Whether there is such a folder or file, and a test in it whose name begins so."""
+    """Whether the folder or file of ``FILE::TEST`` exists, and has a test whose name begins with TEST."""
     file, _, test = name.partition("::")
     path = HERE / file
     return path.exists() and (not test or f"\ndef {test}" in path.read_text(encoding="utf-8"))
 
 
 def _unit(nodeid: str) -> str:
-    """The file of a test, or its folder where that is taken whole."""
+    """Return the file of a test, or its folder if one process runs the whole folder."""
     file = nodeid.partition("::")[0]
     for folder in TOGETHER:
         if file.startswith(f"tests/{folder}/") and file.removeprefix("tests/") not in APART:

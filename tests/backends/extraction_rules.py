@@ -1,8 +1,8 @@
-"""What is kept of what somebody says, by rules in the place of a model that extracts.
+"""Extracts memories from turns by rules, in place of the language model with which Mem0, MemOS and others extract.
 
-``named``: what is said as ``My … is (called) …``. ``sentences``: every sentence that holds a number, or a name that is
-not its first word. Neither says anything of what a memory is worth with a model; ``sentences`` is there to measure the
-time and the space of stores that grow as they would with one.
+Tests and timings need an extractor that is the same every time and costs nothing. ``named`` keeps statements of the
+form ``My … is (called) …``. ``sentences`` keeps every sentence with a number, or with a name that is not its first
+word, so that a store grows as it would with a model. What a memory scores with either says nothing of its quality.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Memory:
 
 
 def memories_of(speaker: str, text: str, keep: Keep = "named") -> list[Memory]:
-    """What is kept of what a speaker says, in the order in which it is said."""
+    """The memories in a speaker's text, in its order."""
     return _KEPT[keep](speaker, text)
 
 
 def statements(transcript: str, opening: re.Pattern[str]) -> list[tuple[re.Match[str], str]]:
-    """What is said in a transcript: the opening of each statement, and the text up to the next."""
+    """The statements of a transcript, each as the match of its opening and the text up to the next opening."""
     matches = list(opening.finditer(transcript))
     ends = [*(each.start() for each in matches[1:]), len(transcript)]
     return [(each, transcript[each.end() : end].strip()) for each, end in zip(matches, ends, strict=False)]

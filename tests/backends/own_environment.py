@@ -1,4 +1,8 @@
-"""Runs a backend in its own environment, with a client that offers models in every call."""
+"""Runs a backend in its own environment, with a client that offers models in every call.
+
+Memories from other projects have packages that conflict with ours, so that they run in environments of their own; their
+tests start them as processes and reach them over the contract alone.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,11 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 EXTRACTOR = pb.Model(name=model_server.EXTRACTOR, role=pb.MODEL_ROLE_EXTRACTOR)
 EMBEDDER = pb.Model(name=model_server.EMBEDDER, role=pb.MODEL_ROLE_EMBEDDER)
 MODELS = (EXTRACTOR, EMBEDDER)
-"""What a scripted server offers."""
+"""Models that a scripted server offers."""
 
 
 def lacking(backend: LaunchableBackend) -> str | None:
-    """Why a backend cannot be started here, None if it can."""
+    """Return why a backend cannot be started here; None if it can."""
     if os.environ.get("MEMARENA_SYSTEMS_TEST") != "1":
         return "MEMARENA_SYSTEMS_TEST=1 is not set: backends with environments of their own are not started"
     return backend.missing()
@@ -80,17 +84,18 @@ def started(
 
 @dataclass
 class RunningBackend:
-    """The backend and a client of it. Every call has a token of its own."""
+    """The backend and a client of it. Every call has its own token, as with the real gateway."""
 
     served: Served
     process: subprocess.Popen[bytes]
     base_url: str = ""
-    """Of the models that are ``offered``."""
+    """Base URL of the server with the ``offered`` models; empty if there is none."""
     offered: tuple[pb.Model, ...] = ()
     issued: list[str] = field(default_factory=list)
+    """Tokens of all calls, in order."""
 
     def access(self) -> pb.ModelAccess | None:
-        """Access to models for one call; None where there are none."""
+        """Access to models for one call; None if no models are offered."""
         if not self.base_url:
             return None
         self.issued.append(f"token-{len(self.issued)}")
@@ -104,7 +109,7 @@ class RunningBackend:
         events: tuple[pb.Event, ...] = (),
         timeout_s: float = CALL_TIMEOUT_S,
     ) -> dict[str, int]:
-        """Send a day; the counts of its notices by code."""
+        """Send a day; return the counts of its notices by code."""
         frames = make_day(namespace, day, sessions, events)
         if access := self.access():
             frames[0].header.model_access.CopyFrom(access)

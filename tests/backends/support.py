@@ -1,4 +1,4 @@
-"""Shared by the tests of kit and backends: days as messages, a served memory, parsed errors."""
+"""Helpers for the tests of kit and backends: makes days as messages, serves a memory, and parses errors."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def make_header(namespace: str, day: int, batch_id: str | None = None) -> pb.Day
 
 
 def sealed(frames: Iterable[pb.IngestRequest]) -> list[pb.IngestRequest]:
-    """The frames with the trailer that belongs to them."""
+    """The frames, followed by the trailer (counts and digest) that fits them."""
     digest = DayDigest()
     whole = []
     for frame in frames:
@@ -142,9 +142,9 @@ def make_query(namespace: str, text: str, as_of_day: int, **fields: object) -> p
 
 
 class Verbatim(Memory):
-    """Finds the turns that contain the words of the question as they are. A whole memory in a few lines.
+    """A whole memory in a few lines: returns the turns that contain the text of the question verbatim.
 
-    ``before_commit`` runs in ``commit_day`` after the day was taken in, for tests that need something to happen there.
+    ``before_commit`` runs in ``commit_day`` after the day was added: tests make it fail or wait there.
     """
 
     def __init__(self, capabilities: frozenset[Capability] = frozenset({Capability.PROVENANCE})) -> None:
@@ -198,7 +198,7 @@ class Served:
         return self.stub.Search(request, timeout=timeout_s)
 
     def find(self, namespace: str, text: str, as_of_day: int, **fields: object) -> list[str]:
-        """Texts that a search finds."""
+        """Return the texts of the items that a search returns."""
         return [item.text for item in self.search(make_query(namespace, text, as_of_day, **fields)).items]
 
     def reset(self, namespace: str) -> None:
@@ -225,7 +225,7 @@ def serve(memory: Memory, data_dir: Path, security: Security = PLAIN) -> Iterato
 
 @dataclass
 class BackendProcess:
-    """A backend as a process of its own."""
+    """A backend that runs as its own process."""
 
     process: subprocess.Popen[bytes]
     address: str
@@ -238,7 +238,7 @@ class BackendProcess:
 
 @contextmanager
 def launch(module: str, work_dir: Path, *arguments: str, data_dir: Path | None = None) -> Iterator[BackendProcess]:
-    """Start a backend's module and wait for its address. What still runs at the end is killed."""
+    """Start a backend's module and wait for its address; kill it at the end if it still runs."""
     address_file = work_dir / "address"
     address_file.unlink(missing_ok=True)
     log_path = work_dir / "stderr.log"

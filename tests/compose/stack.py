@@ -1,6 +1,7 @@
-"""A compose project of a test's own, programs that try something inside its containers, and what is beside it.
+"""Starts a compose project for one test, runs programs inside its containers, and finds compose programs and images.
 
-python -m tests.compose.stack builds the images that the tests use, before any of them is begun.
+The programs try what isolation must forbid: to connect to an address, and to write a file. ``python -m
+tests.compose.stack`` builds the images that the tests use; it runs before the tests, so that none of them waits for it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BACKENDS = tuple(
     for name, path in backend_folders.compose_files().items()
     if set(yaml.safe_load(path.read_text(encoding="utf-8"))["services"]) == {name, "harness"}
 )
-"""All that need no server beside them; one that does has tests of its own, as memobase in test_memobase.py."""
+"""Backends that need no further server; one that does has its own tests, as memobase in test_memobase.py."""
 HELPER_IMAGE = "memarena-backend-bm25"
 WAIT_S = 120.0
 
@@ -81,14 +82,14 @@ _PROGRAMS: Mapping[str, Mapping[tuple[str, str], str]] = {
 
 
 def compose_program() -> list[str]:
-    """``COMPOSE`` if it is set, as for ``make images``; else ``docker-compose`` 1.29 or Compose v2."""
+    """Return the command in ``COMPOSE`` if set, as for ``make images``; else docker-compose 1.29 or Compose v2."""
     if command := os.environ.get("COMPOSE"):
         return shlex.split(command)
     return ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
 
 
 def compose_programs() -> list[list[str]]:
-    """Every compose that is here; the one that :func:`compose_program` takes first."""
+    """Return every compose program of this machine, that of :func:`compose_program` first."""
     programs = [compose_program()] if os.environ.get("COMPOSE") else []
     programs += [["docker-compose"]] if shutil.which("docker-compose") else []
     if shutil.which("docker"):
@@ -110,7 +111,7 @@ def succeed(result: subprocess.CompletedProcess[str]) -> None:
 
 @dataclass(frozen=True)
 class Stack:
-    """A project of its own: nothing in it is shared with other projects of the machine."""
+    """A compose project for one test, which shares nothing with other projects of the machine."""
 
     project: str
     out: Path
@@ -120,7 +121,7 @@ class Stack:
     )
     limit: int = 6
     more: tuple[tuple[str, str], ...] = ()
-    """Variables beside those that every stack gets."""
+    """Variables in addition to those that every stack gets."""
 
     def compose(self, *arguments: str, timeout_s: float = 900) -> subprocess.CompletedProcess[str]:
         files = [part for name in self.files for part in ("-f", str(ROOT / name))]
@@ -154,15 +155,15 @@ class Stack:
         return attached["IPAddress"], gateway_of(attached["NetworkID"])
 
     def connect(self, service: str, *targets: tuple[str, int]) -> list[str]:
-        """``connected``, or ``refused:`` and why, of each host and port as the service's container sees it."""
+        """Return for each host and port, as the container sees it, ``connected``, or ``refused:`` and why."""
         return inside(self.container(service), "connect", *(f"{host}:{port}" for host, port in targets)).splitlines()
 
     def write(self, service: str, path: str) -> str:
-        """``written``, or ``refused:`` and the name of the error."""
+        """Return ``written``, or ``refused:`` and the name of the error."""
         return inside(self.container(service), "write", path)
 
     def probe(self, service: str, port: int) -> int:
-        """Exit code of the health check that the container's image brings, sent to another port than its own."""
+        """Return the exit code of the image's own health check, sent to this port instead of the usual one."""
         (inspected,) = json.loads(docker("inspect", self.container(service)))
         form, *command, target = inspected["Config"]["Healthcheck"]["Test"]
         assert (form, target) == ("CMD", "127.0.0.1:50051")
@@ -171,7 +172,7 @@ class Stack:
 
 
 def inside(container: str, what: str, *arguments: str) -> str:
-    """What one of the programs prints that runs in a container, whichever of the two languages it has."""
+    """Run one of the programs in a container, in Python or Node, whichever it has; return what it prints."""
     (inspected,) = json.loads(docker("inspect", container))
     interpreter = _NODE if "node" in inspected["Config"]["Entrypoint"] else _PYTHON
     program = _PROGRAMS[what][interpreter]
@@ -197,7 +198,7 @@ def listener(*options: str, port: int = 8080) -> Iterator[str]:
 
 
 def inside_until_connected(container: str, port: int) -> bool:
-    """Whether what a container serves is up, within some seconds."""
+    """Whether the container's port answers within some seconds."""
     return any(inside(container, "connect", f"127.0.0.1:{port}") == "connected" for _ in range(50))
 
 
@@ -225,7 +226,7 @@ def world() -> Iterator[tuple[str, int]]:
 
 
 def build_images() -> None:
-    """Those of harness and backends, and the one that certifies, without torch."""
+    """Build the images of harness and backends, and the one that certifies, without torch."""
     own = ("compose/base.yaml", *(str(path.relative_to(ROOT)) for path in backend_folders.compose_files().values()))
     succeed(Stack("memarena-test", ROOT, own).compose("build", "harness", *backend_folders.compose_files()))
     slim = Stack("memarena-test", ROOT, own[:1], more=(("MEMARENA_HARNESS_TAG", "slim"),))

@@ -117,7 +117,7 @@ def test_an_ordinary_container_reaches_the_world_and_no_backend_does(stack: Stac
 
 
 def test_a_backend_reaches_servers_of_this_machine_on_its_network_and_none_on_loopback(stack: Stack) -> None:
-    """As compose/README.md states: a server on all addresses is open to backends, one on loopback is not."""
+    """compose/README.md states it: a server on all addresses is open to backends, one on loopback is not."""
     _, host_address = stack.network(HELPER)
     with socket.create_server((host_address, 0)) as exposed, socket.create_server(("127.0.0.1", 0)) as loopback:
         ports = [server.getsockname()[1] for server in (exposed, loopback)]

@@ -1,4 +1,4 @@
-"""Memories that extract, without containers: a model that is named for it reaches the harness, by every compose."""
+"""Tests, without containers, that a model named as extractor reaches the harness with every compose program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMED = {"MEMARENA_EXTRACTOR": "http://model:8000/v1", "MEMARENA_EXTRACTOR_MODEL
 
 
 def environment_of_the_harness(*files: str, **more: str) -> dict[str, str]:
-    """By each compose that is here, which agree."""
+    """Return the harness's environment, on which all compose programs of this machine agree."""
     usual = {name: value for name, value in os.environ.items() if not name.startswith(("COMPOSE", "MEMARENA_"))}
     file_options = [part for file in files for part in ("-f", str(ROOT / file))]
     environments = []
@@ -40,7 +40,7 @@ def environment_of_the_harness(*files: str, **more: str) -> dict[str, str]:
 def test_a_model_that_is_named_to_extract_reaches_the_harness(memory: str) -> None:
     files = ("compose/base.yaml", f"compose/{memory}.yaml")
     assert environment_of_the_harness(*files, **NAMED).items() >= NAMED.items()
-    # Empty is the reader.
+    # Empty variables: the reader extracts.
     assert {environment_of_the_harness(*files)[name] for name in NAMED} == {""}
 
 

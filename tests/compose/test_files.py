@@ -1,4 +1,7 @@
-"""The compose files without containers: every compose that is here takes all of them, and none opens a way out."""
+"""Tests the compose files without containers: every compose program accepts them, and no network leads out.
+
+A network that is not internal would let a backend send an ego's history out, or fetch gold from elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How images are made, without Docker: what others wrote is installed by a step that no source of ours goes into."""
+"""Tests how images are made, without Docker: packages of others are installed in a step before our sources.
+
+So a change of our code installs no package again, and every installed package has a pinned hash.
+"""
 
 from __future__ import annotations
 

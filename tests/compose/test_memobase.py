@@ -51,7 +51,7 @@ def test_the_container_keeps_the_contract(stack: Stack) -> None:
 
 
 def test_the_container_is_shut_in(stack: Stack) -> None:
-    """Beside positive controls: it reaches its server, and writes its data."""
+    """Controls: it does reach its server, and does write its data."""
     assert stack.write("memobase", "/data/probe") == "written"
     for path in ("/probe", "/opt/venv/probe", "/etc/probe"):
         assert stack.write("memobase", path) == "refused: EROFS"

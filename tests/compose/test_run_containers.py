@@ -54,7 +54,7 @@ def networks() -> set[str]:
 
 
 def running_in(run: Path, before: set[str]) -> str:
-    """The container that works in a run's folder (not one that is only asked who it is); empty if there is none."""
+    """Return the container that works in a run's folder (not one that only describes itself); empty if none does."""
     for each in containers() - before:
         (inspected,) = json.loads(docker("inspect", each))
         if str(run.resolve()) in {mount["Source"].partition("/cells/")[0] for mount in inspected["Mounts"]}:

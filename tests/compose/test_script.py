@@ -1,4 +1,4 @@
-"""What a container runs, without a container: it ends in order when it is told to, and the same command goes on."""
+"""Tests the script of the harness's container, without Docker: it stops in order, and the same command resumes."""
 
 from __future__ import annotations
 

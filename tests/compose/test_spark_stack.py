@@ -57,12 +57,12 @@ PLAN = {
     },
     "pins": {"images": DIGESTS},
 }
-"""As docs/spark.md says of a plan for the stack."""
+"""The plan for the stack, with the fields that docs/spark.md names."""
 
 
 @dataclass(frozen=True)
 class Certifying:
-    """One stack on its way, by one compose."""
+    """A certification that is running, started with one compose program."""
 
     project: str
     folder: Path
@@ -74,7 +74,7 @@ class Certifying:
 
 
 def without_a_gpu(content: dict[str, Any], project: str) -> dict[str, Any]:
-    """The stack as it is but for what only a node with a GPU has: its devices and the images of its servers."""
+    """Return the stack without what only a node with a GPU has: its devices and the images of its servers."""
     services = content["services"]
     for how in services.values():
         how.pop("deploy", None)
@@ -160,7 +160,7 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def stacks(tmp_path_factory: pytest.TempPathFactory, key: Path) -> Iterator[dict[str, Certifying]]:
-    """One stack for each compose, at the same time: most of it is waiting that nobody else asks the servers."""
+    """Start a stack with each compose program, at the same time, since each mostly checks that servers stay idle."""
     begun: dict[str, Certifying] = {}
     try:
         for program in compose_programs():

@@ -25,13 +25,13 @@ pytestmark = [
 ]
 PROGRAMS = compose_programs()
 OWNER = 12345 if os.getuid() == 0 else os.getuid()
-"""Whoever made the checkout: nobody whom the machine or an image knows, where we may choose."""
+"""Owner of the checkout; if we may choose (root), a user whom neither machine nor images know."""
 TOLD = ("COMPOSE", "MEMARENA_READER", "MEMARENA_LIMIT", "MEMARENA_MEMORY", "MEMARENA_OUT")
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """One's own project and folder, and otherwise what a new user has."""
+    """A checkout as a new user has it, with its own compose project and folder."""
 
     program: list[str]
     project: str

@@ -1,4 +1,8 @@
-"""Lists the broken backends with one defect each, by the names of defects.toml."""
+"""Lists the broken backends with one defect each, by the names of defects.toml.
+
+They test the conformance suite itself: ``test_broken.py`` runs it on each of them, and exactly the checks of the
+backend's row must fail. A defect that no check detects is one that a vendor could ship with a passing suite.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Defines broken backends with a sound Search and a faulty Answer: in its items, its stream, or its reader calls."""
+"""Defines broken backends with a sound Search and a faulty Answer: in its items, its stream, or its reader calls.
+
+They show that checks of Search do not vouch for Answer, which searches, prompts and streams on its own: the ``ans``
+checks must fail each (``test_broken.py``).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ class AnswerShowsNothing(Servicer):
 
 
 class _SearchesOtherwise(Servicer):
-    """Looks the question up in a way of its own where it is asked by Answer."""
+    """Searches differently (``_looked_up``) if the search belongs to an Answer."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
@@ -57,7 +61,7 @@ class AnswerOfAllNamespaces(_SearchesOtherwise):
 
 
 class AnswerRemembersItsSearch(_SearchesOtherwise):
-    """What was returned for the same words as of the same bounds is treated as what is returned now."""
+    """Caches items by namespace, question and bounds, and so shows those of an earlier day."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
@@ -136,7 +140,7 @@ class AnswerAlwaysHasASystemRole(Servicer):
 
 
 class AnswerHidesFailures(Servicer):
-    """A reader that fails is answered for."""
+    """Invents an answer where the reader failed."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         begun = False
@@ -160,7 +164,7 @@ class AnswerSaysTheLastDay(Servicer):
 
 
 class AnswerRemembersTheQuestion(Servicer):
-    """Every answer leaves the last day in the index once more."""
+    """Adds the last day to the index again with every answer."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         yield from super().answer(request, context)

@@ -1,4 +1,8 @@
-"""Defines broken backends whose calls affect each other, or one of whose calls lacks a rule of the others."""
+"""Defines broken backends whose calls affect each other, or one of whose calls lacks a rule of the others.
+
+A suite that makes one call at a time passes them; ``test_broken.py`` holds the conformance suite to detecting each. A
+class without a docstring does what its name says; its row in defects.toml says it in a sentence.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +71,7 @@ class AnswerSharesItsBuffer(Servicer):
 
 
 class AnswerKnowsStrangers(Servicer):
-    """Of a namespace that was never there it knows nothing, and says so."""
+    """Answers "I do not know." for a namespace that does not exist, where the contract asks for NOT_FOUND."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         try:
@@ -108,7 +112,7 @@ class AnswerIsNeverGreedy(Servicer):
 
 
 class AnswerGuessesUsage(Servicer):
-    """Tokens that the reader did not report are counted in some way."""
+    """Reports estimated tokens where the reader reported none."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         for event in super().answer(request, context):
@@ -191,7 +195,7 @@ class NamesTheLastSession(SoundMemory):
 
 
 class KnowsPeopleById(SoundMemory):
-    """Whoever has been met under an id keeps that name in every namespace."""
+    """Shows a speaker under the name that the first owner with this id had, in whichever namespace that was."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -217,7 +221,7 @@ class KnowsPeopleById(SoundMemory):
 
 
 class ErrorsListNamespaces(Servicer):
-    """An error says what else is there."""
+    """The error for an unknown namespace lists the namespaces of other callers."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
@@ -246,7 +250,7 @@ class AsksAQueryLanguage(SoundMemory):
 
 
 class LivesByTheClock(SoundMemory):
-    """What lies after the time of its own clock has not happened yet."""
+    """Leaves out items of later years than the machine's clock shows; days of a life may lie in the future."""
 
     def matches(self, namespace: str, query: Query) -> list[Item]:
         return [
@@ -300,7 +304,7 @@ class HealthWhileIdle(health.HealthServicer):  # type: ignore[misc]
 
 
 class CountsDays(Engine):
-    """Beside :class:`HealthWhileIdle`."""
+    """Counts the days that arrive, for :class:`HealthWhileIdle`."""
 
     under_way: ClassVar[set[str]] = set()
 

@@ -1,4 +1,9 @@
-"""Defines broken backends that ingest, store, return or forget other days than they were sent (defects.toml)."""
+"""Defines broken backends that ingest, store, return or forget other days than they were sent (defects.toml).
+
+The conformance suite must fail each by name (``test_broken.py``). The engine compares a day's trailer (counts and
+digest) with the frames that it gets, so a class that edits frames also edits the trailer: the engine then accepts or
+refuses the day exactly as a backend with this defect would.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,9 @@ from memarena_proto.digest import DIGEST_BYTES, DayDigest
 from tests.conformance.sound import WORD, SoundMemory
 
 STUBBORN_S = 2.0
+"""How long ``IgnoresDeadlines`` holds a call that its caller has ended."""
 TURN_TEXT_BYTES = 256 * 1024
+"""The contract's limit of a turn's text, stated here on purpose: a wrong limit in the kit must not hide itself."""
 
 Frames = Iterator[pb.IngestRequest]
 
@@ -39,7 +46,7 @@ def memory_of(engine: Engine) -> SoundMemory:
 
 
 class EditedIngest(Engine, abc.ABC):
-    """An engine that gets edited frames."""
+    """An engine that gets other frames than were sent: those that ``edited`` yields."""
 
     def ingest(self, header: pb.DayHeader, rest: Frames, call: Call) -> Ingested:
         return super().ingest(header, self.edited(header, rest, call), call)
@@ -49,6 +56,7 @@ class EditedIngest(Engine, abc.ABC):
 
 
 _CANCELLATION_ARRIVES_S = 0.2
+"""Time in which a caller's cancellation reaches this process."""
 
 
 class NeedsNoTrailer(EditedIngest):
@@ -95,7 +103,7 @@ class DigestOfNormalForm(EditedIngest):
             digest.add(pb.IngestRequest(header=header))
         for frame in rest:
             if frame.HasField("trailer") and len(frame.trailer.digest) == DIGEST_BYTES:
-                # What would be compared is the normal form: the comparison that follows is made to end likewise.
+                # The engine compares digests next: this makes it decide as if it compared those of the normal form.
                 matches = frame.trailer.digest == normal.digest()
                 frame.trailer.digest = as_sent.digest() if matches else bytes(DIGEST_BYTES)
             yield frame
@@ -114,7 +122,7 @@ def _in_normal_form(frame: pb.IngestRequest) -> pb.IngestRequest:
 
 
 class DigestOfAnOrder(EditedIngest):
-    """Compares the trailer with the digest of the day in its own order."""
+    """Compares the trailer with the digest of the day in the order of ``arranged``; see DigestOfNormalForm."""
 
     def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
         arranged = [pb.IngestRequest(header=header)]
@@ -375,7 +383,7 @@ class IgnoresDeadlines(Engine):
 
 
 class _Stubborn(Call):
-    """A call that never counts as ended by its caller."""
+    """A call that never counts as ended: it has no context in which the caller's cancellation could show."""
 
     def __init__(self, call: Call) -> None:
         super().__init__(None, call.models)
@@ -427,7 +435,10 @@ class BatchIdsOfAll(DayStore):
 
 
 class DaysGoBack(DayStore):
-    """Reports no last day right after a look-up of a new batch id, so that days may go back."""
+    """Accepts a day with a lower index than the last.
+
+    The engine looks up the batch id, then the last day: right after a look-up of a new batch id there is no last day.
+    """
 
     _asked = threading.local()
 

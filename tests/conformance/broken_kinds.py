@@ -1,4 +1,9 @@
-"""Defines broken backends whose fault needs two conditions together, or an unusual value (test_lives.py)."""
+"""Defines broken backends whose fault needs two conditions together, or an unusual value (test_lives.py).
+
+They continue ``broken_lives.py``: a check for one condition at a time passes them, such as a window together with a
+model that counts no tokens, an offset of half an hour, or an id with a colon. ``BREACHES`` names the check that must
+fail for each.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +108,7 @@ class GatewayAtTheRoot(Edited):
 
 
 class FirstModel(Edited):
-    """Asks whatever model comes last, and not the one that is named."""
+    """Treats an extractor as a reader, and asks the last model of the list instead of the one that is named."""
 
     def edit(self, request: pb.AnswerRequest, model: pb.Model) -> None:
         if model.role == pb.MODEL_ROLE_EXTRACTOR and request.reading.model:
@@ -116,7 +121,7 @@ class TemperatureOf32Bits(Edited):
 
 
 class FailedAnswersLock(Servicer):
-    """An Answer whose reader failed leaves its lock, which keeps days out."""
+    """An Answer whose reader failed never releases its lock, so that later days are refused."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
@@ -139,7 +144,7 @@ class FailedAnswersLock(Servicer):
 
 
 class CountsByTheFirst(Servicer):
-    """Counts tokens with whatever model comes first."""
+    """Counts tokens with the first model of the list, whichever it is."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         access = request.search.model_access
@@ -155,7 +160,7 @@ class CountsByTheFirst(Servicer):
 
 
 class DoublesByARetry(Servicer):
-    """Asks a reader whose stream broke again, and appends what it says then."""
+    """Asks a reader again whose stream broke, and appends the second reply to the first."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         texts: list[str] = []
@@ -174,7 +179,7 @@ class DoublesByARetry(Servicer):
 
 
 class RemembersEvidence(Servicer):
-    """Refuses evidence, and prefers what it names in the next search."""
+    """Refuses a search with evidence, but remembers it, and ranks those sessions first in the next search."""
 
     named = frozenset[str]()
 
@@ -189,7 +194,7 @@ class RemembersEvidence(Servicer):
 
 
 class TokenizerFailsInside(Servicer):
-    """Takes a tokenizer that failed for a fault of its own."""
+    """Reports INTERNAL, its own fault, where the tokenizer of the model server failed."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         try:
@@ -200,7 +205,7 @@ class TokenizerFailsInside(Servicer):
 
 
 class CountsByLength(ReadsByHand):
-    """Fills the window by the tokens of the first text of each length in UTF-16."""
+    """Caches token counts by the length of a text in UTF-16, so that texts of one length share a count."""
 
     def _find(self, request: pb.SearchRequest, call: Call) -> tuple[Query, SearchOutcome]:
         query, returned = super()._find(request, call)
@@ -214,7 +219,7 @@ class CountsByLength(ReadsByHand):
 
 
 class NamedByTheLife(Prompts):
-    """Calls who asks by the name that a session has for the id."""
+    """Shows the asker under the name that a session has for the id, not under the name of the request."""
 
     def asked(self, query: Query) -> Query:
         memory = memory_of(self._engine)
@@ -253,7 +258,7 @@ class BlanksAreAbsent(DigestOfAnOrder):
 
 
 class CountsFrames(EditedIngest):
-    """Every frame of a session counts as a session."""
+    """Expects a session_count in which every frame of a session counts."""
 
     def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
         digest, sessions = DayDigest(), 0
@@ -479,7 +484,7 @@ class NumbersByTheirBeginning(SoundMemory):
 
 
 class FillsUp(Servicer):
-    """Leaves out what does not fit into a response, and goes on with smaller items."""
+    """Leaves out an item that does not fit into a response and goes on, so it returns no beginning of the ranking."""
 
     def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
         _, outcome = self._find(request, Call(context, None))
@@ -492,7 +497,7 @@ class FillsUp(Servicer):
 
 
 class LongTextsCutByRestart(SoundMemory):
-    """The length of a text is stored in 16 bits."""
+    """Stores the length of a text in 16 bits, so that a restart cuts a text of more than 64 KiB."""
 
     def restore(self, namespace: str, days: Iterable[Day], call: Call) -> None:
         super().restore(namespace, [edited(day, lambda text: text[: len(text) & 0xFFFF]) for day in days], call)
@@ -514,7 +519,10 @@ class LongDaysLater(CatchesUp):
 
 
 class CutsCharacters(Servicer):
-    """Under a bound of tokens the last character is cut in two, as languages do whose texts are bytes."""
+    """Under a bound of tokens the last character is cut in two, as languages do whose texts are bytes.
+
+    A Python string cannot hold half a character, so a mark (U+E001) is set and its bytes are damaged when serialised.
+    """
 
     def search(self, request: pb.SearchRequest, context: grpc.ServicerContext) -> pb.SearchResponse:
         response = super().search(request, context)
@@ -533,7 +541,7 @@ class CutsCharacters(Servicer):
 
 
 class ServesTooEarly(Servicer):
-    """Is SERVING for a moment before it takes a day, but for the first start."""
+    """After a restart it is SERVING for half a second in which it still refuses days."""
 
     _started: ClassVar[set[Path]] = set()
 
@@ -594,7 +602,7 @@ class OneBoundAtATime(SoundMemory):
 
 
 class AllButOne(SoundMemory):
-    """Returns twenty items without a bound, and with one less than all."""
+    """Returns twenty items if there is no bound, and 19 if the bound equals the number of matches."""
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         match_count = len(self.matches(namespace, query))
@@ -603,7 +611,7 @@ class AllButOne(SoundMemory):
 
 
 class CountsSearches(SoundMemory):
-    """Every search makes what it returns a little more likely."""
+    """Raises the scores with every search, so that no search can be repeated."""
 
     searches = 0
 
@@ -633,7 +641,7 @@ class LastEventStays(Engine):
 
 
 class EmptiedDaysGo(Engine):
-    """A day of which nothing is left after a Forget is a day that never was."""
+    """Drops a day of which a Forget leaves nothing, as if it had never been committed."""
 
     def forget(self, namespace: str, target: Target, call: Call) -> int:
         removed_count = super().forget(namespace, target, call)

@@ -1,4 +1,8 @@
-"""Defines broken backends whose fault shows only over many days, several questions or a restart (test_lives.py)."""
+"""Defines broken backends whose fault shows only over many days, several questions or a restart (test_lives.py).
+
+A vendor's own short test passes with each of them. The conformance suite sends a *life* (many days of one person) and
+asks for each entry; ``BREACHES`` names for each fault the check that must fail and a part of its message.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +120,7 @@ def with_turns(day: Day, turns: Any) -> Day:
 
 
 class Takes(SoundMemory):
-    """Ingests an edited day."""
+    """Ingests the day that ``edit`` returns instead of the one that was sent, also after a restart."""
 
     def commit_day(self, namespace: str, day: Day, call: Call) -> Sequence[Notice]:
         return super().commit_day(namespace, self.edit(day), call)
@@ -169,7 +173,7 @@ class FirstFiftyEvents(Takes):
 
 
 class FirstContinuationOnly(EditedIngest):
-    """Keeps only the first two frames of a session."""
+    """Keeps only the first two frames of a session, the opening and one continuation; the trailer is its own."""
 
     def edited(self, header: pb.DayHeader, rest: Frames, call: Call) -> Frames:
         digest, parts = DayDigest(), 0
@@ -203,7 +207,7 @@ class WholeSeconds(EditedIngest):
 
 
 class Resealed(EditedIngest):
-    """Replaces the trailer of some days by its own."""
+    """Replaces the trailer of some days by one that fits, which hides a wrong digest; ``wrong``: whether it was."""
 
     wrong = False
 
@@ -294,7 +298,7 @@ class EventsLater(CatchesUp):
 
 
 class Labels(SoundMemory):
-    """Edits the item of each turn."""
+    """Returns for each turn the item that ``label`` makes of it."""
 
     def matches(self, namespace: str, query: Query) -> list[Item]:
         positions = {
@@ -416,7 +420,11 @@ class ResetsTheLastDay(DayStore):
 
 
 class Forgets(Engine):
-    """Matches a subject in its own way; it recognises a subject (not a fact's text) as its match ignores case."""
+    """Matches a subject in its own way (``meant``).
+
+    A Target has only a function from a text to whether it matches. The name is read from this function's closure, and
+    a subject differs from a fact's text by its match, which ignores letter case.
+    """
 
     def forget(self, namespace: str, target: Target, call: Call) -> int:
         closure = target.says.__closure__
@@ -445,7 +453,7 @@ class ForgetsByFirstName(Forgets):
 
 
 class ForgetsSessions(Engine):
-    """Deletes whole sessions of the turns to forget."""
+    """Deletes the whole session of each turn that is to be forgotten."""
 
     def forget(self, namespace: str, target: Target, call: Call) -> int:
         sessions = [session for day in memory_of(self).days[namespace] for session in day.sessions]
@@ -456,7 +464,7 @@ class ForgetsSessions(Engine):
 
 
 class ForgetsButCounts(RankedMemory):
-    """Keeps the word frequencies of forgotten turns."""
+    """Keeps the word frequencies of forgotten turns, by which scores show that they existed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -536,7 +544,7 @@ class OwnerAndStrangerMixed(Prompts):
 
 
 class ReadsByHand(Servicer):
-    """Parses the reader's stream by hand."""
+    """Parses the reader's stream by hand: takes each ``data:`` line as an event, though an event may have several."""
 
     prefix = "data:"
     line_end = "\n"
@@ -618,7 +626,7 @@ class TakesFencesOff(Edits):
 
 
 class HoldsWordsBack(Servicer):
-    """Withholds text until a word is complete."""
+    """Sends text only by complete words, which delays the first text."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Events:
         pending = ""
@@ -728,7 +736,7 @@ class Flaps(health.HealthServicer):  # type: ignore[misc]  # grpc_health comes w
 
 @dataclass(frozen=True)
 class Breach:
-    """A backend that breaks one clause, the check that must fail, and a part of its message."""
+    """A backend that breaks one clause, the check that must fail, and a part of its message (``says``)."""
 
     parts: Parts
     check: str
@@ -817,4 +825,4 @@ BREACHES: dict[str, Breach] = {
     "a clock in the scores": Breach(Parts(memory=ScoresByTheClock), "src.repeatable", "returns other scores"),
     "two calls of the reader": Breach(Parts(servicer=AsksTwice), "ans.streams", "asked 2 times"),
 }
-"""Breaches by the name of their kind."""
+"""Breaches by the name of their kind, which is the id of the test."""

@@ -1,4 +1,8 @@
-"""Defines broken memories that return wrong items, or not the right ones."""
+"""Defines broken memories that return wrong items, or not the right ones.
+
+Their defects show in a search for single facts. A class without a docstring does what its name says; its row in
+defects.toml (by the name in broken.py) says it in a sentence.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +50,12 @@ class DropsEmoji(SoundMemory):
 
 
 class CatchesUp(SoundMemory):
-    """Completes a day after the next question: in order and not by the clock, so that load hides nothing."""
+    """Completes a day after the next question, which sees it incomplete: not by a clock, so that load hides nothing."""
 
     def __init__(self) -> None:
         super().__init__()
         self.left: list[Callable[[], object]] = []
+        """What is still to be done, in order."""
 
     def matches(self, namespace: str, query: Query) -> list[Item]:
         items = super().matches(namespace, query)

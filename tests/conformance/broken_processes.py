@@ -1,4 +1,8 @@
-"""Runs a backend whose defect shows when its process ends: ``python -m tests.conformance.broken_processes NAME …``."""
+"""Runs a backend whose defect shows when its process ends: ``python -m tests.conformance.broken_processes NAME …``.
+
+Other broken backends run in the process of the test; a lost day or an unfinished Reset shows only after a real SIGKILL
+and restart. Names: ``dies``, ``not-durable``, ``reset-not-durable``, ``reset-keeps-old-days``, else a sound backend.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +32,9 @@ class Dies(SoundMemory):
 
 
 def hide_removed_namespaces(*, but_the_last_day: bool = False) -> None:
-    """Namespaces that were reset are kept on disk, and only this process knows that they are gone.
+    """Keep namespaces on disk that were reset; only this process knows that they are gone, so a restart shows them.
 
-    ``but_the_last_day``: their last day goes from the disk as well.
+    ``but_the_last_day``: their last day is deleted from the disk as well.
     """
     removed: set[str] = set()
     last_day, commit, remove = DayStore.last_day, DayStore.commit, DayStore.remove

@@ -1,4 +1,8 @@
-"""Defines memories that rank items with a fault, as vendors' indexes do, which single facts do not show."""
+"""Defines memories that rank items with a fault, as vendors' indexes do, which single facts do not show.
+
+The faults are in order, scores, bounds, and parts of a day that are lost; they show only if several items compete. The
+conformance suite must fail each (``test_broken.py``), and must pass RankedMemory, which ranks as a sound index may.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +69,7 @@ class ScoresAreDistances(RankedMemory):
 
 
 class KeepsTheWorst(RankedMemory):
-    """Shown best first, but what a bound leaves is the end of the list."""
+    """Ranks best first, but a bound on items leaves the end of the list instead of its beginning."""
 
     def search(self, namespace: str, query: Query, call: Call) -> SearchResult:
         returned = self.matches(namespace, query)

@@ -1,4 +1,8 @@
-"""Defines broken backends with faults of the protocol: options, codes, limits, streams, tokens, health."""
+"""Defines broken backends with faults of the protocol: options, codes, limits, streams, tokens, health.
+
+What they remember is right; a harness would still misread or wrongly blame them. The conformance suite must fail each
+(``test_broken.py``); a row of defects.toml says in a sentence what a class does.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +28,9 @@ from memarena_backend.servicer import Servicer, _models
 from memarena_proto import memory_backend_pb2 as pb
 
 UNKNOWN_NUMBER: Any = 7
-"""Of no enum of the contract, which is why no type of its own suits it."""
+"""A number that is no value of the contract's enums, as a later version may send; typed Any, since no enum has it."""
 QUERY_TEXT_BYTES = 64 * 1024
+"""The contract's limit of a question's text, stated here on purpose and not imported from the kit."""
 
 Frames = Iterator[pb.IngestRequest]
 
@@ -150,7 +155,7 @@ class RetrievedLate(Servicer):
 
 
 class CompletedFirst(Servicer):
-    """All pieces come when they are there, but for the last one, which comes after Completed."""
+    """Sends the third piece of the text after Completed."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
         pieces, late_event = 0, None
@@ -195,7 +200,7 @@ class AnswerIgnoresBounds(Servicer):
 
 
 class PromptIgnoresBounds(Servicer):
-    """Retrieved is what was asked for; the prompt is made from everything that was returned."""
+    """Retrieved keeps the bounds of the request; the prompt is made without them."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
         bounded = pb.SearchRequest()
@@ -227,6 +232,8 @@ class KnowsEveryService(health.HealthServicer):  # type: ignore[misc]  # grpc_he
 
 
 class _Wandering(Door):
+    """A connection that follows a redirect, once."""
+
     @contextmanager
     def open(
         self, url: str, api_key: str | None, body: object = None, **how: Any
@@ -247,7 +254,7 @@ class _Following(ReaderClient):
 
 
 class FollowsRedirects(Servicer):
-    """Asks the gateway with a client that goes wherever it is sent."""
+    """Calls the reader with a client that follows redirects, which carries the token to another server."""
 
     def answer(self, request: pb.AnswerRequest, context: grpc.ServicerContext) -> Iterator[pb.AnswerEvent]:
         assert self._answerer is not None

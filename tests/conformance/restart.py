@@ -1,4 +1,8 @@
-"""Starts a backend, killing it with SIGKILL first if it runs: ``restart.py STATE``, JSON with argv, log and pid."""
+"""Starts a backend, killing it with SIGKILL first if it runs: ``restart.py STATE``, JSON with argv, log and pid.
+
+Tests pass it to ``memarena conformance --restart-command``, as an operator passes a command that restarts a service.
+The suite calls it to check that days survive a kill.
+"""
 
 from __future__ import annotations
 

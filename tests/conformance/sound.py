@@ -1,4 +1,8 @@
-"""Defines a sound backend, of which broken ones replace a part: it has ANSWER, PROVENANCE, TIME_TRAVEL and FORGET."""
+"""Defines a sound backend, of which broken ones replace a part: it has ANSWER, PROVENANCE, TIME_TRAVEL and FORGET.
+
+It passes every check that applies to it, so a check that fails for a broken backend (``broken_*.py``) fails for its
+defect. It is the kit's own server with a memory that is easy to break: a search for shared words.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ WORD = re.compile(r"\w+")
 
 
 class SoundMemory(Memory):
-    """Returns every turn that shares a word with the question, unchanged, latest day last."""
+    """Returns every turn and event that shares a word with the question, unchanged, latest day last."""
 
     def __init__(self) -> None:
         self.days: dict[str, list[Day]] = {}
@@ -90,7 +94,11 @@ def items_of(day: Day) -> list[Item]:
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a backend. A broken backend replaces one of them, some two."""
+    """The classes that a backend is made of; a broken backend replaces one of them, some two.
+
+    ``memory`` stores and searches, ``store`` keeps days on disk, ``engine`` applies the contract's rules to days and
+    searches, ``servicer`` answers RPCs, and ``health`` and ``status`` are what its health service reports.
+    """
 
     memory: type[SoundMemory] = SoundMemory
     store: type[DayStore] = DayStore

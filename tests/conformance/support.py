@@ -1,4 +1,7 @@
-"""Starts backends as processes that can be killed and started again on the same address."""
+"""Starts backends as processes that can be killed and started again on the same address.
+
+The checks of durability need this: only a process that really ends shows what a backend had on disk.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ START_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class Restartable:
-    """A running backend; ``restart_command`` is an operator's --restart-command."""
+    """A running backend; ``restart_command`` is a value for --restart-command, as an operator would pass one."""
 
     address: str
     state: Path

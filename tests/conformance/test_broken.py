@@ -1,4 +1,8 @@
-"""Tests that each broken backend fails exactly its checks of defects.toml, and that sound backends pass."""
+"""Tests that each broken backend fails exactly its checks of defects.toml, and that sound backends pass.
+
+It holds the conformance suite to both sides: a defect that passes stays hidden in a vendor's backend, and a check that
+fails for another reason blames a vendor falsely.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from tests.conformance.test_lives import SEED, SMALL
 TABLE: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "defects.toml").read_text(encoding="utf-8"))
 IN_PROCESS = [name for name, row in TABLE.items() if not row.get("process")]
 WORKERS = 3
-"""Runs at the same time; most of a run is waiting."""
+"""Runs of the suite at the same time; a run mostly waits."""
 
 
 LONG = {"gen.deadline", "ing.cancelled", "lim.response"}

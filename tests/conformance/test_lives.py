@@ -1,4 +1,8 @@
-"""Tests that a life (many days) makes each breach fail its check, and that sound backends pass."""
+"""Tests that a life (many days) makes each breach fail its check, and that sound backends pass.
+
+A *breach* is a backend that breaks one clause of the contract in a way that single days do not show. The conformance
+suite sends a life to detect such a backend; without this test a change of the life could lose what makes one visible.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ SEED = 8
 """Fixed, since with some seeds a life as small as SMALL has nothing that shows a certain breach."""
 BREACHES = OF_LIVES | OF_KINDS
 NEEDS = {
+    # Breaches that only a longer life shows: more text, events or turns than SMALL has.
     "text above 64 KiB": replace(SMALL, text_bytes=70_000),
     "long texts cut by a restart": replace(SMALL, text_bytes=70_000),
     "a thousand words": replace(SMALL, text_bytes=14_000),

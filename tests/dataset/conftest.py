@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 class Spoilable:
-    """A data set's folder whose files can be edited row by row."""
+    """A folder with a data set whose files a test edits row by row, to plant a fault."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

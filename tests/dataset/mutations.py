@@ -1,4 +1,8 @@
-"""Faults to put into the example data set: for each class of fault the check that must detect it, and where."""
+"""Faults to put into the example data set: for each class of fault the check that must detect it, and where.
+
+``test_validate.py`` plants each in a copy of the example. No test sees a check fail that
+has no row here.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def folders(small_world: Path, other_small_worlds: list[Path], tmp_path_factory:
 
 
 def nothing(line: str) -> None:
-    """Progress that nobody reads."""
+    """Ignore a line of progress."""
 
 
 def test_the_table_is_whole(folders: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Bars that take the embedded model: it reads a text word for word, and prefers talk that hangs together."""
+"""Tests measures by the embedded model: it scores a given text word for word, and prefers coherent talk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Tests measures of shortcuts through the history: each detects its flaw, planted in a world."""
+"""Tests measures of shortcuts through the history: each detects its flaw, planted in a world.
+
+A *shortcut* is a rule that answers without understanding, such as to choose the option that was mentioned last. If it
+worked, a score would measure the shortcut and not memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sentences that an ego met before: who counts, which sentences count, and what is masked."""
+"""Tests the measure of sentences that an ego met before: who counts, which sentences count, and what is masked.
+
+If an ego heard the same sentences again and again, its history would be padding, and a memory could drop it.
+"""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def read_as_wishes(bank: Bank, start: str) -> list[str]:
 
 
 def test_a_wish_in_other_words_has_another_action(world: World) -> None:
-    """The reading hangs on the words: with every "not" and "nobody" gone it goes wrong."""
+    """The reading depends on the words: without every "not" and "nobody" it goes wrong."""
 
     def soft(text: str) -> str:
         for word in (

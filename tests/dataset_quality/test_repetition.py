@@ -1,4 +1,4 @@
-"""Bars of the text: repeated builds are seen, whatever the words; figures agree with the shared definition."""
+"""Tests measures of repetition: repeated builds of sentences show in any words; figures equal the shared definition."""
 
 from __future__ import annotations
 

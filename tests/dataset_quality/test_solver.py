@@ -139,7 +139,7 @@ def test_listed_things_are_found_in_any_form() -> None:
     [("It cost 45 euros", True), ("forty-five", True), ("45 or 46", False), ("46", False), ("", False)],
 )
 def test_amounts_are_matched_strictly(answer: str, right: bool) -> None:
-    """No other number in digits may stand beside it."""
+    """An answer with another number in digits is wrong."""
     assert states_all((AmountValue(amount=45),), answer, TODAY) is right
 
 

@@ -1,4 +1,8 @@
-"""Turns that stand out: told apart by a mark that only they hold, and not without one."""
+"""Tests the measure of specific turns: a mark that only they have gives them away, and nothing else does.
+
+A turn is *specific* if it states a fact that a question may ask for. If such turns stood out by their words, a memory
+could store them alone and skip the rest.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Taking up: told apart from what any two turns have in common."""
+"""Tests the measure of taking up: above chance for real talk, nothing for shuffled turns, all for echoes.
+
+A turn *takes up* the turn before it if it shares a content word with it. Generated talk in which no turn does would be
+monologues; the measure counts only what is above chance, since any two turns of a topic share words.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ def world(small_world: Path) -> World:
 
 
 def test_talk_in_another_order_takes_nothing_up(world: World) -> None:
-    """The same turns, each speaker's dealt out anew over all sessions: no more than chance."""
+    """Each speaker's turns are shuffled over all sessions: they share no more words than by chance."""
     original = take_up([world])
     texts_by_speaker: dict[str, list[str]] = {}
     for session in world.sessions:
@@ -54,5 +58,5 @@ def test_echoes_and_small_talk_are_the_ends(world: World) -> None:
 
 
 def test_no_turn_after_another_is_nothing_to_measure(world: World) -> None:
-    """Not a share of nought."""
+    """The result is None, not a share of 0."""
     assert take_up([dataclasses.replace(world, sessions=())]) is None

@@ -1,4 +1,8 @@
-"""A vendor that learned a pack by heart: it answers on that pack, and has nothing where other things are spoken of."""
+"""Tests the tuned vendor, rules that know one pack by heart: they answer on that pack, and on no other.
+
+It bounds what a vendor gains by tuning a memory to the public pack (the material that worlds are generated from). The
+gain must come from the pack alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Runs of one backend that is killed during an Ingest and during a Search, and the scores that they end with."""
+"""Runs one backend that is killed during an Ingest and during a Search, and reads the scores that the run ends with.
+
+``test_struck.py`` compares them with those of an undisturbed run: a crash must lose no day and ask no question twice.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +46,13 @@ class Striker(abc.ABC):
 
     by_model: bool
     stubborn: bool = False
-    """Whether the backend is ended at every attempt at the question ``victim``."""
+    """Whether the backend is ended at every attempt at the question ``victim``, and not only at the first."""
     ingests: int = 0
     searches: int = 0
     struck: int = 0
+    """How often the backend was ended."""
     armed: bool = False
+    """Whether the backend is to be ended at the next call of a model."""
     victim: str = ""
     """Text of the question whose Search was hit first; empty before."""
 
@@ -117,8 +122,7 @@ def play(
     """Run one backend over a few questions, with scripted models if it needs any; return ``out``.
 
     ``backend`` is its name, or ``NAME=image:…``; ``striker`` ends it during the run (None: an undisturbed run);
-    ``more``
-    are further fields of the configuration.
+    ``more`` are further fields of the configuration.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

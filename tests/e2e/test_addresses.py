@@ -1,4 +1,8 @@
-"""Tests backends at an address that end and come back, with or without their memory: detected, verified, repaired."""
+"""Tests backends at an address that end and come back, with or without their memory: detected, verified, repaired.
+
+The harness did not start such a backend and cannot restart it; a memory that came back empty would be scored as one
+that forgets, unless that is noticed.
+"""
 
 from __future__ import annotations
 

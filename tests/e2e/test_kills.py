@@ -1,4 +1,7 @@
-"""Tests that 20 kills at random moments lose or double no question (``make bench ARGS=kills`` makes 200)."""
+"""Tests that 20 kills at random moments lose or double no question (``make bench ARGS=kills`` makes 200).
+
+A run may be ended at any moment. A question that was lost or asked twice would change its scores.
+"""
 
 from __future__ import annotations
 

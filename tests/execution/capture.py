@@ -1,4 +1,7 @@
-"""A backend that records the exact bytes of every request; it remembers nothing and answers with fixed texts."""
+"""A backend that records the exact bytes of every request; it remembers nothing and answers with fixed texts.
+
+Tests search these bytes for gold and for real ids: what a backend never receives it cannot cheat with.
+"""
 
 from __future__ import annotations
 

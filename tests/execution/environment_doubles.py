@@ -1,4 +1,7 @@
-"""A backend with its own Python environment, and a fake interpreter that makes one at once, for tests of failures."""
+"""A backend with its own Python environment, and a fake interpreter that makes one at once, for tests of failures.
+
+A real environment takes long and needs the network; with the fake one a test chooses how pip fails.
+"""
 
 from __future__ import annotations
 

@@ -23,10 +23,11 @@ from pathlib import Path
 from memarena_backend import Call, Capability, Day, Description, Item, Memory, Notice, Query, SearchResult, run_backend
 
 COUNTER = "ingests"
+"""File of the data directory that counts Ingests (for ``moody`` starts) across restarts; ``amnesia`` spares it."""
 
 
 class FaultyMemory(Memory):
-    """Returns the last five turns of a namespace; fails as ``fault`` says (see the module)."""
+    """Returns the last five turns of a namespace; fails by ``fault`` (see the module)."""
 
     def __init__(self, fault: str, data_dir: Path) -> None:
         self._fault, _, number = fault.partition(":")

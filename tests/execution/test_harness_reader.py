@@ -1,4 +1,7 @@
-"""Tests central reading: a question that cannot be put to the reader stays open and does not end the run."""
+"""Tests central reading: a question that cannot be put to the reader stays open and does not end the run.
+
+In *central reading* the harness, not the backend, puts the retrieved items to the reader.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backends of installed distributions are listed by their entry points, and a name clash is a one-line error."""
+"""Tests backends of installed distributions: listed by their entry points; a name clash is a one-line error."""
 
 from __future__ import annotations
 

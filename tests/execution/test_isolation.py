@@ -1,4 +1,8 @@
-"""Tests isolation grades with a backend that searches for gold: what it can read, and what the report says of it."""
+"""Tests isolation grades with a backend that searches for gold: what it can read, and what the report says of it.
+
+An *isolation grade* is how far a backend is kept from data set and gold; a report that claimed more than the machine
+gives would vouch for a cheat.
+"""
 
 from __future__ import annotations
 

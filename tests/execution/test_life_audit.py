@@ -1,4 +1,8 @@
-"""Tests the life audit: which sessions an item's text quotes, and whether it holds text that was never ingested."""
+"""Tests the life audit: which sessions an item's text quotes, and whether it holds text that was never ingested.
+
+Scores count what an item's text really holds, not the sources that a backend claims; text from elsewhere would be an
+answer that the memory never heard.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tests opaque ids: they reveal nothing, differ between namespaces, and can be translated back."""
+"""Tests opaque ids: they reveal nothing, differ between namespaces, and can be translated back.
+
+With real ids a backend could recognise a person in two namespaces, or read a question's family from its id.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tests prompt attribution: which items a reader saw is derived from its prompt, whichever program built the prompt."""
+"""Tests prompt attribution: which items a reader saw is derived from its prompt, whichever program built the prompt.
+
+A backend that answers itself reports what it retrieved, not what its prompt had room for.
+"""
 
 from __future__ import annotations
 

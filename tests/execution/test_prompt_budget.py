@@ -1,4 +1,7 @@
-"""Tests the prompt budget: a prompt above the question's budget fails the question, and the report says why."""
+"""Tests the prompt budget: a prompt above the question's budget fails the question, and the report says why.
+
+Without the budget a memory could gain by filling the prompt with all that it has.
+"""
 
 from __future__ import annotations
 

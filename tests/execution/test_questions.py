@@ -1,4 +1,7 @@
-"""Tests the schedule of questions: their text, day and order do not depend on gold, family or id."""
+"""Tests the schedule of questions: their text, day and order do not depend on gold, family or id.
+
+Otherwise a backend could guess from text, day or order which kind of answer is right.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tests that gold never crosses the wire: all bytes that a backend receives and a reader reads are searched for it."""
+"""Tests that gold never crosses the wire: all bytes that a backend receives and a reader reads are searched for it.
+
+*Gold* is the right answer that a data set knows; a backend that saw it could answer without memory.
+"""
 
 from __future__ import annotations
 

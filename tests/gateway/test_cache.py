@@ -1,4 +1,7 @@
-"""Tests the cache of untimed runs: the same request gets the same bytes, and its record has no times."""
+"""Tests the cache of untimed runs: the same request gets the same bytes, and its record has no times.
+
+A wrong reply from the cache would be another model's or another question's answer.
+"""
 
 from __future__ import annotations
 

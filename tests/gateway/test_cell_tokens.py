@@ -1,4 +1,8 @@
-"""Tests tokens of a whole cell, for backends whose own server is configured only once (SPEC.md MOD-8)."""
+"""Tests tokens of a whole cell, for backends whose own server is configured only once (SPEC.md MOD-8).
+
+Usually a token belongs to one RPC, so that every model call is attributed to it. A server that is configured once
+cannot receive a token for each.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The value judge on answers that nothing was learned from: bounds at what the model card prints.
+"""Tests the value judge on answers that it did not learn from: errors stay within the bounds of its model card.
 
 The blind sets have no evidence; what the right answers to a question say stands for it. ``assistant_answers`` were
 written in the manner of large and small assistants by somebody who saw questions, gold and evidence, but neither code

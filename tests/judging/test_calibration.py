@@ -1,4 +1,7 @@
-"""Tests calibration: synthetic answers are as labelled, and the value judge errs on few of the held-out ones."""
+"""Tests calibration: synthetic answers are as labelled, and the value judge errs on few of the held-out ones.
+
+*Calibration* measures how often a judge errs, by answers whose truth is known because they were made from the gold.
+"""
 
 from __future__ import annotations
 

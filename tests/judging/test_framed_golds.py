@@ -1,4 +1,7 @@
-"""Tests framed golds (right answers) and corrupted ones (wrong answers), which calibrate a judge on any data set."""
+"""Tests framed golds (right answers) and corrupted ones (wrong answers), which calibrate a judge on any data set.
+
+A *frame* is a sentence around a text. A judge's error rates are known only from answers whose truth is known.
+"""
 
 from __future__ import annotations
 

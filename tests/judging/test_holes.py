@@ -1,4 +1,7 @@
-"""Tests answers that a judge by patterns got wrong, and that a comparison of claims gets right."""
+"""Tests answers that a judge by patterns got wrong, and that a comparison of claims gets right.
+
+They are kept so that no later judge errs on them again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tests prompt injection: sentences that address the judge are cut out of an answer, ordinary speech is not."""
+"""Tests prompt injection: sentences that address the judge are cut out of an answer, ordinary speech is not.
+
+An answer could otherwise tell the judge to accept it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Golds in text: typed values decide first, then the gold's own words, declining, and the model."""
+"""Tests golds in text: typed values decide first, then the gold's own words, declining, and the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sample records for the tests of the log."""
+"""Sample records for the tests of the log, and a database connection that fails in the middle of a write."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def call(number: int, prompt: str, output: str = "") -> GatewayCall:
 
 
 class BreaksOff:
-    """A connection on which writing a batch of rows ends with ``error``."""
+    """A connection on which writing the rows of records raises ``error``, after their texts have been written."""
 
     def __init__(self, db: sqlite3.Connection, error: Callable[[], BaseException]) -> None:
         self._db = db

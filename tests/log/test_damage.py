@@ -1,4 +1,7 @@
-"""Tests logs damaged by a disk, a copy or a file system: a one-line error or the same facts, never different facts."""
+"""Tests logs damaged by a disk, a copy or a file system: a one-line error or the same facts, never different facts.
+
+A wrong fact would become a wrong score without any sign.
+"""
 
 from __future__ import annotations
 

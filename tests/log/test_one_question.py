@@ -14,7 +14,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "judged_run"
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A copy: reading leaves files beside a log that waits for its writer."""
+    """A copy of the log, since reading may leave files next to it."""
     return shutil.copytree(GOLDEN, tmp_path / "run")
 
 

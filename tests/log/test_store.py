@@ -272,7 +272,7 @@ def with_one_field_odd(body: str) -> list[str]:
 
 
 def test_an_invalid_body_gives_one_line(every_kind: Path) -> None:
-    """By both readers: that of scoring parses records itself, without prior validation."""
+    """Both readers report it: the reader for scoring parses records itself, without prior validation."""
     with closing(sqlite3.connect(log_path(every_kind))) as db:
         rows = db.execute("SELECT max(seq), kind, body FROM records GROUP BY kind").fetchall()
     assert {kind for _, kind, _ in rows} >= {"run_started", "question", "asked", "gateway_call", "floor", "ingest"}

@@ -1,4 +1,8 @@
-"""Tests the texts of a log: stored once, complete, and missing ones are reported; logs of version 1 have none."""
+"""Tests the texts of a log: stored once, complete, and missing ones are reported; logs of version 1 have none.
+
+*Texts* are pieces of prompts, items and answers, in their own table, to which records refer by number. A run repeats
+most of them; if joining them again lost a character, a run could not be scored as it happened.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ VERSION_1 = Path(__file__).parents[1] / "golden" / "log_v1"
 
 
 def texts_of(run_dir: Path) -> list[str]:
-    """Every piece of text that the log holds apart from bodies."""
+    """Return the pieces of text in the table of texts, in the order in which they were written."""
     with closing(sqlite3.connect(log_path(run_dir))) as db:
         rows = db.execute("SELECT body FROM texts ORDER BY id").fetchall()
     return [body if isinstance(body, str) else zlib.decompress(body).decode() for (body,) in rows]
@@ -72,7 +76,7 @@ def test_prompts_share_the_lines_that_they_have_in_common(tmp_path: Path) -> Non
                for n in range(10)]  # fmt: skip
     with LogWriter(tmp_path) as log:
         log.append(*(call(n, prompt) for n, prompt in enumerate(prompts)))
-    assert len(texts_of(tmp_path)) == 30 + 10
+    assert len(texts_of(tmp_path)) == 30 + 10  # the shared lines once, and the last line of each prompt
     assert [r.prompt for r in read_records(tmp_path) if r.kind == "gateway_call"] == prompts
 
 
@@ -87,9 +91,10 @@ def test_no_text_can_be_changed(tmp_path: Path, statement: str) -> None:
 def test_a_text_whose_record_failed_is_written_with_the_next_record_that_has_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a rolled-back transaction wrote is not taken for written."""
+    """The writer remembers which texts it has written, but not those of a transaction that was rolled back."""
 
     with LogWriter(tmp_path) as log:
+        # It breaks off at the records' rows: their texts are in the open transaction by then.
         full = BreaksOff(log._db, lambda: sqlite3.OperationalError("disk is full"))
         with monkeypatch.context() as patched, pytest.raises(LogFullError):
             patched.setattr(log, "_db", full)
@@ -137,7 +142,7 @@ def test_a_log_of_version_1_is_read_as_it_is(tmp_path: Path) -> None:
     ],
 )
 def test_notices_of_old_logs_are_lines(tmp_path: Path, line: str, notice: Notice) -> None:
-    """Schema versions 1 to 3; what is written now is records, and the log cannot be read by older programs."""
+    """Logs of versions 1 to 3 hold notices as lines; they are read as records, and writing raises the version."""
     day = {"kind": "ingest", "cell_id": "c", "ego": "e", "namespace": "n", "code": "OK", "notices": [line]}
     counts = dict.fromkeys(("day", "sessions", "turns", "events", "payload_bytes", "duration_ns"), 0)
     run_dir = shutil.copytree(VERSION_1, tmp_path / "old")

@@ -31,7 +31,7 @@ def day_of(namespace: str, day: int, *sessions: pb.Session, batch_id: str | None
 
 
 def told(session_id: str, *texts: str, day: int = 0) -> pb.Session:
-    """A session in which the owner says each text and the friend nods."""
+    """A session in which the owner says each text and the friend replies "I see."."""
     return make_session(session_id, [part for text in texts for part in (text, "I see.")], day=day)
 
 
@@ -47,7 +47,7 @@ def texts_of(items: Iterable[pb.MemoryItem]) -> list[str]:
 
 @dataclass
 class Stack:
-    """Models, the server's double that asks them, and a backend before it."""
+    """Scripted models, the server's double that calls them, and what a backend needs to reach the double."""
 
     models: ModelServer
     double: Double
@@ -59,7 +59,7 @@ class Stack:
 
     @property
     def environment(self) -> dict[str, str]:
-        """For a backend as a process of its own."""
+        """Variables for a backend that runs as its own process."""
         return {"MEMOBASE_URL": self.settings.url, "MEMOBASE_TOKEN": self.settings.token}
 
 

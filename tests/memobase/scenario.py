@@ -29,7 +29,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:Z|\+00:00)")
 
 @dataclass
 class Session:
-    """Makes requests and keeps each with its reply."""
+    """Makes requests and records each with its reply."""
 
     http: httpx.Client
     models: ModelServer
@@ -37,7 +37,7 @@ class Session:
     names: dict[str, str] = field(default_factory=dict)
 
     def ask(self, what: str, method: str, path: str, body: Json = None, token: bool = True, **params: Json) -> Json:
-        """One request. The reply's data."""
+        """Make one request, record it as ``what``, and return the reply's data."""
         headers = {} if token else {"Authorization": "Bearer wrong"}
         reply = self.http.request(method, f"/api/v1{path}", json=body, params=params or None, headers=headers)
         value = reply.json()
@@ -51,7 +51,7 @@ class Session:
         return value["data"]
 
     def plain(self, value: Json) -> Json:
-        """A value with ids numbered by first appearance, times left out and similarities rounded."""
+        """Return a value with ids numbered by first appearance, times replaced and similarities rounded."""
         if isinstance(value, dict):
             return {key: self.plain(each) for key, each in value.items()}
         if isinstance(value, list):
@@ -81,7 +81,7 @@ def say(*turns: tuple[str, str]) -> Json:
 
 
 def play(session: Session) -> None:
-    """The whole sequence."""
+    """Make all requests, in an order that the recordings fix: a new one requires new recordings."""
     ask, models = session.ask, session.models
     wait: dict[str, Json] = {"wait_process": "true"}
     ask("health", "GET", "/healthcheck", token=False)
@@ -191,7 +191,7 @@ def _taking_back(session: Session) -> None:
 
 
 def recorded(url: str, token: str, models: ModelServer) -> list[dict[str, Json]]:
-    """The sequence with the replies of the server at ``url``, whose models these are."""
+    """Return the sequence with the replies of the server at ``url``, which calls ``models``."""
     headers = {"Authorization": f"Bearer {token}"}
     with httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False) as http:
         http.delete(f"/api/v1/users/{USER}")
@@ -201,7 +201,7 @@ def recorded(url: str, token: str, models: ModelServer) -> list[dict[str, Json]]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Record a server that was set up by hand with the models that are served here."""
+    """Record a server that was set up by hand and calls the models that are served here."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", required=True)
     parser.add_argument("--token", required=True)

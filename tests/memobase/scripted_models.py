@@ -21,7 +21,7 @@ _FACT = re.compile(r"\bmy (?P<what>[\w' ]{1,40}?) is (?:called |named )?(?P<valu
 _WORD = re.compile(r"\w+")
 
 Rule = Callable[[str, str], str]
-"""From the words of the system and of the user to those of the model."""
+"""A function from the system's and the user's message to the model's reply."""
 
 
 def log_of(conversation: str) -> str:
@@ -55,7 +55,7 @@ def decisions_of(question: str) -> str:
 
 
 def reply_of(system: str, user: str) -> str:
-    """The rule for whichever of the three questions it is."""
+    """The reply to any of the three questions: which one it is shows by the form of the user's message."""
     if "memo_id" in user:
         return decisions_of(user)
     conversation = user.partition("### Input Chats")[2]
@@ -63,7 +63,7 @@ def reply_of(system: str, user: str) -> str:
 
 
 def by(rule: Rule) -> Reply:
-    """A rule as the server takes it."""
+    """A rule as a script of the model server."""
 
     def reply(body: Body) -> str:
         return rule(text_of(body, "system"), text_of(body, "user"))
@@ -72,12 +72,12 @@ def by(rule: Rule) -> Reply:
 
 
 def scripted_models(port: int = 0) -> ModelServer:
-    """Serves from now on until it is closed."""
+    """Serve both models until the server is closed."""
     return ModelServer(by(reply_of), port=port, models=(EXTRACTOR, EMBEDDER))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Serve on a port of one's choice, for a Memobase server that was set up by hand."""
+    """Serve on the port of the flags, for a Memobase server that was set up by hand."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     scripted_models(parser.parse_args(argv).port).join()

@@ -1,4 +1,8 @@
-"""Tests days over Memobase: committed completely or undone, after any failure or kill; replays change nothing."""
+"""Tests days over Memobase: committed completely or undone, after any failure or kill; replays change nothing.
+
+The Memobase server has no transactions: the backend itself must put back what a failed day had changed. Otherwise a
+memory would answer from half a day, or from one day twice.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ def refusal(served: Served, frames: list[pb.IngestRequest], timeout_s: float = 2
 
 @contextmanager
 def flushes_held(stack: Stack) -> Iterator[threading.Event]:
-    """Within it, flushes wait on the server; the event is set once one does. They go on at the end."""
+    """Make flushes wait on the server until the block ends; the event is set as soon as one waits."""
     reached, go_on = threading.Event(), threading.Event()
 
     def hold() -> None:

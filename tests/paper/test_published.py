@@ -142,11 +142,11 @@ FIRST: dict[str, tuple[int, int]] = {
     "cross-family-readers": (2, 2), "p1a-budget": (1, 2), "policy-header": (2, 1), "reranker-baseline": (1, 2),
     "review5-rag-prompt": (4, 1), "wave1-perdim": (1, 2), "wave1-summary": (1, 2),
 }  # fmt: skip
-"""Row and column of a table's first figure, where it is not the second of each."""
+"""(row, column) of a table's first figure, where it is not in the second row and second column."""
 LEFT_OUT: dict[str, set[int]] = {
     "d6-ablation-sweep": {5}, "main-grid-bootstrap": {6}, "mistral-structured": {5}, "reranker-baseline": {5, 6},
 }  # fmt: skip
-"""Columns of what follows from others, of printed p-values and counts of seeds, and of what contradicts the grid."""
+"""Columns that are not compared: they follow from others, hold p-values or seed counts, or contradict the grid."""
 IN_WORDS = {"ablation-summary"}
 """Tables of which the paper has sentences, and no figure of its own in a cell."""
 ROWS_LEFT_OUT = {"d6-ablation-buckets": {"Pooled"}, "appendix-latency-predicted": {"T_search (ms, p50)"}}

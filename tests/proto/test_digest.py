@@ -1,4 +1,8 @@
-"""Tests the digest of a day: its properties, and the fields in its table."""
+"""Tests the digest of a day: its properties, and the fields in its table.
+
+The digest is a hash over all that a backend must keep of a day; both sides compute it, so a field that it left out
+could be lost unnoticed.
+"""
 
 from __future__ import annotations
 

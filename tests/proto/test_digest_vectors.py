@@ -1,4 +1,7 @@
-"""Tests the committed vectors of the digest against the library and an independent reading without protobuf."""
+"""Tests the committed vectors of the digest against the library and an independent reading without protobuf.
+
+Vendors check their own implementation with these vectors, so the vectors must not be wrong in the way of our library.
+"""
 
 from __future__ import annotations
 

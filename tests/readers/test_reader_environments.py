@@ -97,7 +97,7 @@ def test_what_a_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_set_of_packages_is_what_the_index_resolves(root: Path) -> None:
-    """Of each server: its requirements under its pins need those packages and no others. Nothing is installed."""
+    """The requirements of each server under its pins need those packages and no others. Nothing is installed."""
     venv = root / "uv"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     subprocess.run([venv / "bin" / "pip", "install", "-q", UV], check=True)

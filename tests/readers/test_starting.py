@@ -400,7 +400,7 @@ def test_a_child_writes_its_address_only_once_it_listens(extractive: RunningRead
 def test_a_child_that_is_killed_while_it_starts_is_started_again(
     kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At most twice, and only if it was killed."""
+    """It is started again at most twice, and only if it was killed."""
     (tmp_path / "struck_server.py").write_text(
         "import os, signal, sys, time\nfrom pathlib import Path\n"
         "struck = Path(__file__).with_name('struck')\n"

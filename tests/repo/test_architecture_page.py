@@ -28,7 +28,7 @@ def test_the_page_names_files() -> None:
 
 @pytest.mark.parametrize("name", NAMED)
 def test_what_the_page_names_is_there(name: str, tracked: list[str]) -> None:
-    """By the end of its path: the page names a file from its package on."""
+    """Paths are compared by their end: the page names a file from its package on."""
     end = f"/{name}"
     assert any(end in path if name.endswith("/") else path.endswith(end) for path in tracked)
 

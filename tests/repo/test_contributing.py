@@ -1,4 +1,8 @@
-"""Tests that the backend in CONTRIBUTING.md works unchanged, and that docs/backends.md describes every field."""
+"""Tests that the backend in CONTRIBUTING.md works unchanged, and that docs/backends.md describes every field.
+
+A vendor starts from that code: if it failed the contract or the style checks, so would the first backend that is built
+on it.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +58,7 @@ def test_the_example_keeps_the_contract(folder: Path, tmp_path: Path) -> None:
     assert isinstance(backend, LaunchableBackend)
     process = launch(backend, tmp_path)
     try:
-        result = run_suite(process.address, only=("dsc", "src", "rst"))
+        result = run_suite(process.address, only=("dsc", "src", "rst"))  # Describe, Search, Reset
     finally:
         process.stop()
     assert [result_line(each) for each in result.results if each.status == "failed"] == []
@@ -71,6 +75,7 @@ def test_the_example_takes_part_in_a_run(folder: Path, tmp_path: Path) -> None:
     assert [question.status for question in ended] == ["answered"] * 4
 
 
+# "`make " begins the paragraph of docs/backends.md whose table describes the variants.
 @pytest.mark.parametrize(("model", "heading"), [(BackendManifest, "## backend.toml"), (ConformanceVariant, "`make ")])
 def test_every_field_of_a_manifest_is_described(
     model: type[BackendManifest] | type[ConformanceVariant], heading: str

@@ -73,7 +73,7 @@ def providers(module: str) -> set[str]:
 
 
 def apart(folder: Path) -> bool:
-    """Whether it is a backend with an environment of its own: what it needs is not installed here."""
+    """Whether a folder is a backend with its own environment: its requirements are not installed here."""
     manifest = ROOT / folder / "backend.toml"
     return manifest.exists() and "environment" in tomllib.loads(manifest.read_text(encoding="utf-8"))
 

@@ -51,7 +51,7 @@ def test_comments_and_forms_are_no_commands() -> None:
 
 
 def test_a_command_that_fails_is_told_with_what_it_said(tmp_path: Path) -> None:
-    """Also one within a pipe, and one that names a variable that nobody set."""
+    """Commands within a pipe and undefined variables fail too."""
     shell = Shell(tmp_path)
     shell.call("true", tmp_path)
     for command in ("echo said; exit 3", "echo said; false | cat", "echo said; echo $NOBODY_SET_THIS"):

@@ -59,7 +59,7 @@ def test_every_target_of_the_help_is_there() -> None:
 
 @pytest.fixture
 def setting_up(tmp_path: Path) -> ModuleType:
-    """The script that makes the environment, in a copy of what decides whether it is up to date."""
+    """The script that makes the environment, in a copy of the files that decide whether it is up to date."""
     for name in ("hashes.txt", "requirements-dev.txt", "scripts/setup_environment.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)

@@ -36,7 +36,10 @@ QUESTIONS = [make_question(f"q_{n}", Family.CLOZE, cloze("A", "x", "y"), "Which?
 
 
 def scores_of(*rights: int, question_count: int = 4, diagnostic: bool = False, real: bool = True) -> RunScores:
-    """Score a run with one backend for each number in ``rights``, its number of right answers."""
+    """Score a run with one backend for each number in ``rights``, its number of right answers.
+
+    ``diagnostic``: the first backend is one; ``real``: whether the reader is a language model.
+    """
     cells = [make_cell(f"backend{n}", diagnostic=diagnostic and n == 0) for n in range(len(rights))]
     body: list[AnyRecord] = [
         make_asked(cell, q, "A" if n < right else "B")
@@ -62,6 +65,7 @@ def column(table_section: Section, title: str) -> list[Cell]:
 
 def test_the_best_value_of_a_column_is_marked_among_competitors_only() -> None:
     run = scores_of(4, 3, 1, diagnostic=True)
+    # Without an interval over several egos no value is marked as best, so intervals are added below.
     assert not any(c.strong for c in column(part(document_of(run), "Main grid"), "Rec")), "one ego carries nothing"
     rows = []
     for row in run.rows:

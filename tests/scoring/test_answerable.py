@@ -1,4 +1,8 @@
-"""Tests *answerable*: the share of questions whose prompt holds turns that suffice for the gold, whoever reads it."""
+"""Tests *answerable*: the share of questions whose prompt holds turns that suffice for the gold, whoever reads it.
+
+It separates a memory's share in a wrong answer from the reader's: no reader can answer from a prompt that lacks the
+turns.
+"""
 
 from __future__ import annotations
 

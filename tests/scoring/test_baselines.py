@@ -1,4 +1,7 @@
-"""Tests baselines, the scores that need no memory, and the correction of scores by the best of them."""
+"""Tests baselines, the scores that need no memory, and the correction of scores by the best of them.
+
+Chance and simple rules score something; without the correction a memory would be credited with it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tests Oracle over a data set without evidence: it has no figures and is not called an upper bound."""
+"""Tests Oracle over a data set without evidence: it has no figures and is not called an upper bound.
+
+Oracle is the diagnostic backend that returns a question's evidence; without evidence it returns nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Tests that policies which ignore the asker gain nothing at D6, and that no report says that they gate."""
+"""Tests that policies which ignore the asker gain nothing at D6, and that no report says that they gate.
+
+D6 are permission questions: who may know a fact depends on the asker. A policy is a fixed way to answer, such as to
+refuse every asker; if one scored, the figure would not measure gating.
+"""
 
 from __future__ import annotations
 

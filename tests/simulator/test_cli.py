@@ -1,4 +1,4 @@
-"""The command ``masim``: one line and exit code 2 for bad input."""
+"""Tests the command ``masim``: bad input gives one line and exit code 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demonstration's world: made on the spot, all nine families in it, the same questions every time."""
+"""Tests the demonstration's world: it is generated on the spot, has all nine families, and is the same every time."""
 
 from __future__ import annotations
 

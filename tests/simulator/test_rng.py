@@ -1,4 +1,8 @@
-"""Random streams: keyed, counter-based, the same everywhere."""
+"""Tests random streams: each depends on its key alone, and is the same everywhere.
+
+The same seed must give the same world on every machine; a stream that depended on anything but its key would break
+that.
+"""
 
 from __future__ import annotations
 

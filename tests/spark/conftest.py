@@ -108,7 +108,7 @@ def finished(plan_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True)
 class Studied:
-    """A run that a latency study can be made of, and the log of another run, for a study of both."""
+    """Material of a latency study: a certifiable run, and the log of another run, for a study of both."""
 
     run: Path
     other: Path
@@ -128,7 +128,7 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> Studied:
 
 @pytest.fixture(scope="session")
 def uncertifiable(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with many faults: a diagnostic backend, a failing one, a warm cache, few questions."""
+    """A run that must not be certified: a diagnostic backend, a failing one, a warm cache, few questions."""
     folder = tmp_path_factory.mktemp("uncertifiable")
     manifest = folder / "faulty" / "backend.toml"
     manifest.parent.mkdir()

@@ -1,4 +1,8 @@
-"""A fake node with the values that a test sets: by default a GB10 without faults; its clock moves only by sleeping."""
+"""A fake node with the values that a test sets: by default a GB10 without faults; its clock moves only by sleeping.
+
+A *node* is the machine on which a run is certified. The preflight and the guards read it only through this interface,
+so that their refusals can be tested on any machine and without waiting.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tests the guards of a certified timing: the thermal gate, the lock of the node, and the canary (a benchmark)."""
+"""Tests the guards of a certified timing: the thermal gate, the lock of the node, and the canary (a benchmark).
+
+A *guard* refuses a run whose times would be those of a hot, busy or slow machine.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The run behind the golden reports of a judge with a model: verdicts, grounds, repeats, hand-overs and failures.
 
-``python -m tests.support.golden_run`` writes it too.
+A *golden report* is a checked-in file that a report must reproduce. A *hand-over* is an answer to which the
+model gives no usable reply, so that rules judge it. ``python -m tests.support.golden_run`` writes this run too.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ OPEN: Mapping[str, tuple[bool, str]] = {
     "qa_2": (True, f"value judge 0123456789ab: {_HANDED}"),
     "temp_1": (False, ""),
 }
-"""Right or wrong, and why it was handed over. ``conf_1`` has a failure instead."""
+"""Verdicts on open questions: (whether the answer is right, why it was handed over); ``conf_1`` has a failure."""
 LABELS: Mapping[str, BehaviourLabel] = {
     "perm_1": "disclose_correct",
     "perm_4": "refuse",

@@ -33,7 +33,9 @@ PARTS = {
         '<details class="question-trace">.*?\n</details>\n',
     ),
 }
-"""Patterns of the first run, table, figure and question, in forms that lay out what JSON and terminal text hold."""
+"""Patterns of the parts that a golden file holds: the first run, table, figure and question.
+
+The other formats lay out what the files of JSON and terminal text hold in full."""
 
 
 def render(run_dir: Path, name: str, judge: str = JUDGE_NAME) -> str:

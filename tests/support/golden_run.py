@@ -1,7 +1,8 @@
 """The run behind the golden reports: every family and outcome, several seeds, one resumed segment.
 
-``python -m tests.support.golden_run`` in the root of the repository writes ``tests/golden/small_run`` and the golden
-reports. The log is checked in: scoring it must give the same bytes, unless a change is intended.
+A *golden report* is a checked-in report that the code must reproduce; a *segment* is the part of a run up to the next
+resumption. ``python -m tests.support.golden_run`` in the root of the repository writes ``tests/golden/small_run`` and
+the reports. The log is checked in too: scoring it must give the same bytes, unless a change is intended.
 """
 
 from __future__ import annotations
@@ -222,7 +223,7 @@ CELLS = [*BM25, HAZY, *ORACLE, DUMB]
 def _answers(
     cell: Cell, wrong: Sequence[str], *, has_evidence: bool = True, base_ms: float = 80
 ) -> list[QuestionAsked]:
-    """Answer every question, those in ``wrong`` wrongly; with ``has_evidence`` each finds its evidence."""
+    """Answer every question, those in ``wrong`` wrongly; with ``has_evidence`` Search returns their evidence."""
     attempts = []
     for position, question in enumerate(QUESTIONS):
         name = question.instance.instance_id

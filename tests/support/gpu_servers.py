@@ -1,13 +1,21 @@
-"""SGLang and ollama where there is no GPU: programs with their flags and routes that serve scripted replies.
+"""Imitates SGLang and ollama where there is no GPU: programs with their flags and routes that serve scripted replies.
 
 python3 -m tests.support.gpu_servers ollama [--port PORT]
 python3 -m tests.support.gpu_servers sglang --model-path=MODEL --port=PORT [flags of SGLang]
 
 ``python -m sglang.launch_server`` of a test and the containers of compose/spark.yaml run it. The environment variable
-FAKE_SGLANG holds settings as JSON: ``version``, ``told`` and ``untold`` (settings that it reports otherwise, or not at
-all), ``busy_flushes``, ``flush_status``, ``reply``, ``cached_tokens``, ``dies``, ``refuses`` (a
-model), ``gpu`` (a file: what a server loads
-lies in it, so that a second one does not start while the first runs; FILE.loads lists the models that were loaded).
+FAKE_SGLANG holds settings as JSON:
+
+``version``        the version that it reports, by which its routes differ
+``told``           settings that it reports with another value than its flags have
+``untold``         settings that it does not report
+``busy_flushes``   number of cache flushes that it refuses at first
+``flush_status``   HTTP status of every cache flush
+``reply``          text of every reply
+``cached_tokens``  cached tokens that it reports with every reply
+``dies``           it ends at its start with this message
+``refuses``        a model that it cannot load
+``gpu``            a file that it locks as the GPU, so that a second server cannot start; FILE.loads lists loaded models
 """
 
 from __future__ import annotations
@@ -45,7 +53,7 @@ def ollama(port: int) -> ModelServer:
 
 
 def sglang(flags: Sequence[str], settings: dict[str, Any]) -> ModelServer:
-    """Flushes, and reports its flags, as its version does; counts what it is asked, its health too."""
+    """Return a server that flushes its cache and reports its flags as its version does; it counts all requests."""
     options = dict.fromkeys(SWITCHES, False) | dict(_flags(flags))
     model = str(options.get("served_model_name") or options["model_path"])
     version = settings.get("version", "0.5.23")

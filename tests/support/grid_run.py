@@ -1,6 +1,7 @@
-"""A run of ten cells like that of a laboratory: five memories, two readers, long prompts, varied times.
+"""Makes the log of a run of ten cells as a laboratory has it: five memories, two readers, long prompts, varied times.
 
-Answers are drawn with a fixed seed from each memory's share of right answers, so that reports show differences.
+Tests of reports, the viewer and the demo use it, since it has all that a page must show. Answers are drawn with a fixed
+seed from each memory's share of right answers, so that reports show differences. A *cell* is a memory with a reader.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .logs import (
 BACKENDS = {"vanilla": 0.3, "bm25": 0.5, "memsearch": 0.62, "memobase": 0.25, "oracle": 0.85}
 """Share of right answers with the smaller reader, by memory."""
 READERS = {"small-0.6b": (0.0, 60.0), "large-8b": (0.12, 310.0)}
-"""(addition to that share, median prefill in ms) by reader."""
+"""(addition to the share of right answers, median prefill in ms) by reader."""
 SEARCH_MS = {"vanilla": 0.4, "bm25": 0.9, "memsearch": 21.0, "memobase": 7.0, "oracle": 0.4}
 EGOS = tuple(f"ego_{n:02d}" for n in range(12))
 HOSTILE = "</pre></script><img src=x onerror=alert(1)><svg onload=alert(2)> & \"quoted\" 'too' {{ 7*7 }}"

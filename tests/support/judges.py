@@ -1,4 +1,8 @@
-"""A scripted judge: an OpenAI-compatible server whose replies a test writes."""
+"""A scripted judge: an OpenAI-compatible server whose replies a test writes.
+
+A judge with a model gets an answer between two fences (lines of random digits) and must repeat a random check word, so
+that no text in the answer can pass as its reply; this module reads both out of the prompt, as a real model would.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +29,9 @@ class Asked:
     system: str
     user: str
     answer: str
-    """Text between the fences of the prompt."""
+    """Text between the fences of the prompt: the answer to be judged."""
     check: str
+    """Word that a valid reply must repeat."""
     response_format: str
     """``json_schema``, ``json_object`` or empty."""
     number: int
@@ -55,7 +60,8 @@ JudgeScript = Callable[[Asked], Script]
 def rules(request: Asked, *, correct: object = True, **fields: Any) -> Script:
     """Return a valid reply with ``correct`` and ``fields``.
 
-    Judged against the decoy's gold, an answer is never right, and D6's label says whether it states the decoy.
+    A judge is also called with a *decoy*, a question whose gold no answer to a real question can match. Against it an
+    answer is never right, and the label (D6, permission questions) is whether the answer states the decoy.
     """
     if decoy().gold in request.user:
         label = "disclose_correct" if decoy().told in request.answer else "other"

@@ -1,4 +1,7 @@
-"""Makes small realistic run logs for tests, with the real record types and the real writer."""
+"""Makes small realistic run logs for tests, with the real record types and the real writer.
+
+Tests of judges, scores and reports need logs with certain answers and failures, which no real run produces on request.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +98,7 @@ def make_question(
 def make_evidence(
     session_id: str, *turns: tuple[str, str], started_at: str = "2025-01-06T10:00:00Z"
 ) -> EvidenceSession:
-    """Return a session with turns ``(speaker, text)``, all at its start."""
+    """Return a session with turns ``(speaker, text)``, all at the time at which it starts."""
     return EvidenceSession(
         session_id=session_id,
         started_at=started_at,
@@ -362,7 +365,7 @@ def permission(
     self_item: bool = False,
     control: bool = False,
 ) -> PermissionGold:
-    """Return the gold of a D6 item."""
+    """Return the gold of a permission question (D6)."""
     return PermissionGold(fact=fact, expected_action=action, values=tuple(values), self_item=self_item, control=control)
 
 

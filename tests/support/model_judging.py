@@ -51,7 +51,7 @@ JUDGE = ModelJudge("scripted", "some/model")
 
 
 class Silent:
-    """A watcher that only counts."""
+    """The progress display of a judging, replaced by counters."""
 
     def __init__(self) -> None:
         self.passes: list[tuple[str, int]] = []

@@ -1,4 +1,8 @@
-"""The OpenAI-compatible server of all tests: chats, vectors and scores by script, in threads of this process."""
+"""The OpenAI-compatible server of all tests: chats, vectors and scores by script, in threads of this process.
+
+It replaces readers, extractors, embedders and judges, so that a test decides what a model replies, and when and how it
+fails (``model_script.py``).
+"""
 
 from __future__ import annotations
 
@@ -49,17 +53,17 @@ class Received:
 
 
 class ModelServer:
-    """Serves on loopback from construction until :meth:`stop`. What it does may be replaced while it serves.
+    """Serves on loopback from construction until :meth:`stop`; its script may be replaced meanwhile.
 
     Args:
         script: the reply to every chat, or a function of the request's body. Any model's name is answered. A prompt
             that raises :class:`UnknownPromptError` is answered with 422 and a line on stderr.
-        model: the first of the models that it lists.
-        models: all of them.
+        model: the only model that it lists, unless there are ``models``.
+        models: all models that it lists.
         dialect: adds the routes by which llama.cpp and SGLang are known; both count one token for each word.
-        window_tokens: what these routes report.
-        api_key: if any, requests without it are refused with 401.
-        routes: replies by path, before all others; None is 404.
+        window_tokens: the context window that these routes report.
+        api_key: requests without this key are refused with 401; None accepts all.
+        routes: replies by path, which come before the usual ones; None is 404.
     """
 
     def __init__(
@@ -92,7 +96,7 @@ class ModelServer:
         self._thread.start()
 
     def rehearse(self) -> None:
-        """Answer by the script from now on, and forget what was asked."""
+        """Restore the script of the constructor, and delete all records of requests."""
         self.script = self._by_rules
         self.chat_status = 200
         self.embedding_status = 200

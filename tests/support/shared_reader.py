@@ -1,4 +1,7 @@
-"""Fixtures: one extractive reader for all runs of a test process, as its start takes a third of a small run's time."""
+"""Fixtures: one extractive reader for all runs of a test process, as its start takes a third of a small run's time.
+
+The extractive reader is the reader without a model: it answers with words of its prompt.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from memarena.readers.types import RunningReader
 
 @pytest.fixture(scope="session")
 def _extractive_readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[int | None, RunningReader]]:
-    """Readers by context window; each is started by the first run that names it, and ended with the session."""
+    """Readers by context window; each is started by the first run that needs it, and ended with the session."""
     readers: dict[int | None, RunningReader] = {}
     yield readers
     for reader in readers.values():

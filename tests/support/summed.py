@@ -1,4 +1,8 @@
-"""Changes records of a log together with their checksums, as a forger with access to the file could."""
+"""Changes records of a log together with their checksums, as a forger with access to the file could.
+
+The log's writer only appends, and a change without the checksum is reported as damage; tests of forgeries must get past
+both to show what else detects them.
+"""
 
 from __future__ import annotations
 

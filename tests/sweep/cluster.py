@@ -1,4 +1,7 @@
-"""A Ray cluster on this machine's loopback: each node has its own folder and a guard process that ends all of it."""
+"""A Ray cluster on this machine's loopback: each node has its own folder and a guard process that ends all of it.
+
+Tests of sweeps kill a node of it as if its machine had broken down.
+"""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from tests.e2e.harnessing import EXAMPLE, count, kill, start, survivors, wait_un
 
 MEMORIES = ("bm25", "vanilla")
 Settled = dict[tuple[str, str], tuple[object, ...]]
+"""Outcome, token F1, cause and answer by (cell id, instance id): what a sweep and a plain run must agree on."""
 
 
 def sweep_file(folder: Path, memories: Sequence[str], more: str = "", worlds: str = "", limit: int = 6) -> Path:

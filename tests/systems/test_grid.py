@@ -1,4 +1,8 @@
-"""Tests each memory system over the example: it ingests and answers, and the report states what it kept."""
+"""Tests each memory system over the example: it ingests and answers, and the report states what it kept.
+
+A *memory system* here is another project's memory with its own environment; these runs show that each adapter still
+works with the real packages.
+"""
 
 from __future__ import annotations
 

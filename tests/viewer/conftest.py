@@ -1,4 +1,4 @@
-"""Fixtures: one server over a folder of runs, some complete, hostile or broken, one being written."""
+"""Fixtures: one server of the viewer over a folder of runs: complete, hostile, broken, and one being written."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Site:
 
 
 def hostile_records() -> list[AnyRecord]:
-    """Return records whose names, items and answers try to execute, hide, or be too large."""
+    """Return records whose names, items and answers hold scripts, control characters, or too much text."""
     cell = make_cell("bm25<b>", "small")
     evidence = make_evidence("sess_1", ("Maya <i>Chen", EVIDENCE_TURN), ("Bob", SCRIPT))
     answers = {"q/1?&#": SCRIPT, "q_ansi": ANSI, "q_rtl": RIGHT_TO_LEFT, "q_long": LONG, "q_50%": "50% of_it"}

@@ -289,7 +289,7 @@ def begun(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
 
 
 def test_two_write_at_once_and_one_is_killed(tmp_path: Path) -> None:
-    """Every label that was acknowledged is there once; a torn line is told and costs nobody a label."""
+    """Every acknowledged label is stored once; a torn line loses no label of another annotator."""
     with begun(tmp_path, "Anna", 300) as anna, begun(tmp_path, "Ben", 300) as ben:
         assert anna.stdout is not None
         assert ben.stdout is not None
@@ -313,7 +313,7 @@ def test_two_write_at_once_and_one_is_killed(tmp_path: Path) -> None:
 
 
 def test_two_processes_that_keep_the_same_forms_keep_each_once(tmp_path: Path) -> None:
-    """As where a form is sent to two servers at the same moment."""
+    """This happens if a form is sent to two servers at the same moment."""
     processes = [begun(tmp_path, "Anna", 400) for _ in range(3)]
     for process in processes:
         with process:

@@ -1,4 +1,8 @@
-"""The gate over bm25: who is shown what, that nothing withheld reaches a prompt, and what people can read."""
+"""Tests the gate over bm25: who is shown what, that nothing withheld reaches a prompt, and what people can read.
+
+The gate withholds from an asker what the wishes of the speakers forbid, before a reader sees it. An item that slips
+through is a leak that no prompt can undo.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The grammar of wishes: what English sentences ask for, and which ask for nothing."""
+"""Tests the grammar of wishes: what English sentences ask for, and which sentences ask for nothing.
+
+A *wish* is what a speaker says about who may know a fact. A wish that is not recognised leaks; a sentence that is
+falsely read as a wish withholds what the asker may know.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wishes that a model reads at Ingest: typed, asked for twice at most, else left to the rules."""
+"""Tests wishes that a model reads at Ingest: typed, requested twice at most, else left to the rules."""
 
 from __future__ import annotations
 

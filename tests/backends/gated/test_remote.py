@@ -1,4 +1,4 @@
-"""The gate over a backend at an address: the same decisions, nothing lost after a restart, failures that name it."""
+"""Tests the gate over a backend at an address: same decisions, nothing lost by a restart, failures that name it."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_what_the_backend_beneath_holds_is_put_right_after_a_restart(tmp_path: P
 
 
 class Waiting(Verbatim):
-    """Searches until nobody waits any more."""
+    """Holds each Search until its caller has left."""
 
     def __init__(self) -> None:
         super().__init__(ABILITIES)

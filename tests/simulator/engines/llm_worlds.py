@@ -63,7 +63,7 @@ def unsaid(out: Path) -> list[str]:
 
 
 def said(out: Path) -> int:
-    """Return the number of facts that must be said: statements and mentions in passing."""
+    """Return the number of facts that turns must state: statements, and mentions in passing."""
     counts = json.loads((out / "pipeline_report.json").read_text(encoding="utf-8"))["counts"]
     assert counts["statements"] == len(rows(out / "facts.jsonl"))
     return int(counts["statements"]) + int(counts["mentioned"])

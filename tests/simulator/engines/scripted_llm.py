@@ -29,13 +29,13 @@ class Asked:
     """session, turn or question."""
     user: str
     turns: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Of a session: the speaker of each turn, and the sentences that the turn has to say."""
+    """(speaker, sentences that the turn has to say) of each turn of a session; empty for other kinds."""
     must: tuple[str, ...] = ()
-    """Of a turn."""
+    """Sentences that a single turn has to say; empty for other kinds."""
 
 
 def read(body: Body) -> Asked:
-    """The request behind a body."""
+    """Return what the prompt in a body asks for."""
     user = str(body["messages"][-1]["content"])
     if "Ask this in other words" in user:
         return Asked("question", user)

@@ -208,7 +208,7 @@ def test_an_overlong_turn_is_requested_again(tmp_path: Path) -> None:
 
 
 def test_a_repeated_turn_is_worded_offline(tmp_path: Path) -> None:
-    """Of a model that always writes the same, the first turn is accepted."""
+    """If a model always writes the same, its first turn is accepted; the offline engine words the others."""
     same = "It is what it is, and what it is is nothing that I would want to be, if you ask me."
 
     def parrot(body: Body) -> Script:

@@ -1,4 +1,4 @@
-"""The LLM engine with a real, very small model: hardly anything that it writes can be used, and nothing is lost."""
+"""Tests the LLM engine with a real, very small model: hardly any of its text is usable, and no statement is lost."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .llm_worlds import said, total, unsaid
 from .scripted_llm import as_json, perfect, read, small_talk
 
 CONFIG = WorldConfig(name="test", agents=4, days=2, density=0.02, question_share=1.0, seed=114)
-"""As small as worlds are: four sessions of ten to fifteen turns."""
+"""About the smallest world: four sessions of ten to fifteen turns."""
 REAL_REPLIES = {"session": 1, "turn": 1, "question": 1}
-"""The first requests of each kind; all of them would be minutes."""
+"""Number of requests of each kind that the model answers; all of them would take minutes."""
 MOST_TOKENS = 48
-"""A reply is cut there: what comes of a longer one is not better, and every token takes time."""
+"""A reply is cut here: longer ones are not better, and every token takes time."""
 
 
 class PartlyReal:
@@ -57,7 +57,7 @@ class PartlyReal:
 
 
 def without_statements(body: Body) -> str:
-    """A session's reply in which nobody says what they should."""
+    """Return a session's reply that holds none of the planned statements."""
     request = read(body)
     return as_json(
         [

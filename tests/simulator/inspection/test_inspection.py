@@ -202,7 +202,7 @@ def test_unusable_flags_are_one_line(flags: tuple[str, ...], message: str, world
 
 
 def test_days_out_of_range_and_assistants_say_what_there_is(world: Path, inspect: Any) -> None:
-    """The last day, and whose assistant it is."""
+    """The message names the days that exist, and the person whose assistant was named."""
     agent = build_world(CONFIG).people[0].agent_id
     assert "has days 0 to 2" in inspect(world, "--agent", agent, "--day", "3")[2]
     assert "has days 0 to 2" in inspect(world, "--agent", agent, "--day", "-1")[2]

@@ -1,4 +1,8 @@
-"""The banks as material: two halves that share no sentence, every rule within reach, everything expands."""
+"""Tests the banks as material: two halves that share no sentence, every rule can be reached, everything expands.
+
+A *bank* is a file of grammar rules from which texts are drawn. Its lines are divided into two halves:
+worlds of one half serve tuning, the other half is held out for measuring.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +122,7 @@ def test_everything_that_scenes_can_say_expands() -> None:
 
 
 def test_specifics_of_scenes_come_from_their_values() -> None:
-    """No line spells out a number, a weekday or a month: what it holds is drawn anew for each teller."""
+    """No line spells out a number, a weekday or a month: these are drawn for each teller."""
     spelled = re.compile(r"\d|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|\b(?:January|February|October|December)\b")
     for key, scene in library().scenes.items():
         for line in _lines_of(scene):

@@ -1,4 +1,8 @@
-"""What answers take up: words that the teller may have left out have to have been said in the same talk."""
+"""Tests references: words of an answer that the teller may have left out must occur earlier in the same talk.
+
+Otherwise an answer would mention a thing that the listener never heard of, and readers would notice that the talk is
+generated.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +50,7 @@ HEARD = "There was a moth in my velvet trousers."
 
 @pytest.fixture(scope="module")
 def references(tmp_path_factory: pytest.TempPathFactory) -> References:
-    """Of all scenes and that of the moth."""
+    """The references of all scenes of the library and of the scene above, about a moth."""
     path: Path = tmp_path_factory.mktemp("scenes") / "clothing.toml"
     path.write_text(SCENE + 6 * BEAT, encoding="utf-8")
     return References([*library().scenes.values(), *read_topic(path).scenes])

@@ -100,7 +100,7 @@ def test_validate_reports_no_error_and_no_repeated_evidence(worlds: list[Path]) 
 
 
 def test_people_are_named_unambiguously(worlds: list[Path]) -> None:
-    """By a unique first name, else in full; always in full in permission questions."""
+    """People are named by a unique first name, else in full; always in full in permission questions."""
     in_short = 0
     for world in worlds:
         agents = {row["agent_id"]: row["persona"]["name"] for row in rows(world / "agents_personas.jsonl")}

@@ -1,4 +1,4 @@
-"""How the words read: small laws of written English, over generated worlds of several seeds."""
+"""Tests the wording of generated talk by small laws of written English, over worlds of several seeds."""
 
 from __future__ import annotations
 

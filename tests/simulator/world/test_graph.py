@@ -1,4 +1,4 @@
-"""Laws of the social graph, over seeds: every pair has an edge, layers have their sizes."""
+"""Tests laws of the social graph over many seeds: every pair has an edge, and layers have their sizes."""
 
 from __future__ import annotations
 
