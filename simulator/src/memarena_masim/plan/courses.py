@@ -105,13 +105,13 @@ class Courses:
     def assign(
         self, stream: Stream, thread: Thread, narrator: str, listeners: Sequence[str], before: Thread | None = None
     ) -> Thread:
-        """Return ``thread`` with the scene, of those that fit, that its people have met least.
+        """Return ``thread`` with the half of a scene that its people are to hear, chosen in this order:
 
-        It is not the scene of ``before``, the talk's first story, nor has it a name of it.
-
-        New scenes come in three levels: those that fit (``fresh``), those that are new to the listeners, all. A scene
-        that was begun on an earlier day is continued if nothing is fresh, or if its second half was met less often;
-        at equal counts, with the chance GOES_ON.
+        1. Scenes of ``before`` (the talk's first story), and those that share a name with it, are left out.
+        2. A new scene is one that fits (``fresh``); if there is none, one that is new to the listeners; else any.
+           Among these it is the one that its people have met least.
+        3. A scene that the same narrator began on an earlier day is continued instead if nothing is fresh, if its
+           second half was met less often than the new scene, or, at equal counts, with the chance GOES_ON.
         """
         continuable = self._continuable(narrator, listeners)
         scenes: Sequence[str] = tuple(self.library.scenes)

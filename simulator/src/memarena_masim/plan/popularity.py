@@ -1,9 +1,10 @@
 """Decides how often each detail comes up, so that a fact in a question has 0, 1, 4 or 16 near-duplicates.
 
-A near-duplicate is a statement of the same attribute and item about another person or of another time. Items fall into
-four classes of popularity; each class gets a fixed share of what is said, and as many items as make the mean number of
-near-duplicates that one person hears of them the class's aim (design 6, interference). The planner does not state a
-detail to the same listener twice, so that among ten people hardly any person hears sixteen of one item.
+A near-duplicate is a statement of the same attribute and item about another person or of another time: the more of them
+a memory holds, the harder a question on one of them is (interference). Items fall into four classes of popularity, with
+a fixed share of what is said for each class. A class has as many items as make the near-duplicates that a person hears
+of one item equal to the class's aim, on average. The planner does not state a detail to the same listener twice, so
+that among ten people hardly any person hears sixteen of one item.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _DETAILS_TO_ASSISTANT = 0.4
 _PEOPLE_PER_MEETING = 2.1
 _VALUES_HEARD = 6
 """Minimum mean number of values of an attribute that a person hears, so that a cloze question has wrong options."""
-_FEWEST = 3
-_LITTLE = 60.0
+_FEWEST_ATTRIBUTES = 3
+_SHORT_LIFE_DETAILS = 60.0
 """Number of details heard in a life below which popular ones are chosen so that an abstention can ask about them."""
 
 
@@ -43,14 +44,15 @@ class Popularity:
         stream = Stream(config.key, "popularity")
         heard = _heard(config)
         open_ones = [attribute for attribute in catalogue.attributes.values() if not attribute.sensitive]
-        talked_of = stream.sample(open_ones, max(_FEWEST, round(heard / _VALUES_HEARD)))
+        talked_of = stream.sample(open_ones, max(_FEWEST_ATTRIBUTES, round(heard / _VALUES_HEARD)))
         pairs = stream.shuffled([(attribute, item) for attribute in talked_of for item in attribute.items])
-        if heard < _LITTLE:
+        if heard < _SHORT_LIFE_DETAILS:
             pairs.sort(key=lambda pair: not catalogue.distinctive(pair[1]))
         self._classes: list[list[tuple[Attribute, str]]] = []
         self._by_theme: dict[Theme, list[list[tuple[Attribute, str]]]] = {}
         # from the most popular class down to the second; all items that are left are of the class 0
         for aim, share in list(zip(AIMS, _CLASS_SHARES, strict=True))[:0:-1]:
+            # a person hears of each item aim + 1 times: the statement asked about, and its near-duplicates
             count = max(1, round(heard * share / (aim + 1)))
             count = min(count, len(pairs) // 2)
             self._classes.insert(0, pairs[:count])
@@ -68,12 +70,12 @@ class Popularity:
             self._by_theme[theme] = [
                 [pair for pair in pairs if theme is None or pair[0].key in theme] for pairs in self._classes
             ]
-        shares = self._by_theme[theme]
+        pairs_of_theme = self._by_theme[theme]
         weights = [
-            share * len(some) / max(1, len(pairs))
-            for share, some, pairs in zip(_CLASS_SHARES, shares, self._classes, strict=True)
+            share * len(of_theme) / max(1, len(pairs))
+            for share, of_theme, pairs in zip(_CLASS_SHARES, pairs_of_theme, self._classes, strict=True)
         ]
-        return stream.pick(stream.weighted(shares, weights)) if any(weights) else None
+        return stream.pick(stream.weighted(pairs_of_theme, weights)) if any(weights) else None
 
 
 def _heard(config: WorldConfig) -> float:

@@ -17,7 +17,7 @@ from memarena.report.render.markdown import to_markdown
 
 
 def write_study(study: Study, samples: Sequence[Sample], document: Document, folder: Path) -> None:
-    """Write ``study.json``, ``study.md``, a CSV file of each table and of the samples, and ``ttft-split.svg``."""
+    """Write ``study.json``, ``study.md``, CSV files of tables and samples, and, if there is a split, its SVG."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in study_files(study, samples, document).items():
         _write(folder / name, text)
@@ -41,7 +41,7 @@ def study_files(study: Study, samples: Sequence[Sample], document: Document) -> 
 
 
 def write_growth(growth: Growth, document: Document, folder: Path) -> None:
-    """Write ``growth.json``, ``growth.md``, ``growth.csv`` and ``growth.svg``."""
+    """Write ``growth.json``, ``growth.md``, ``growth.csv``; ``growth.svg`` if there is something to draw."""
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "growth.json", growth.model_dump_json(indent=2) + "\n")
     _write(folder / "growth.md", to_markdown(document))

@@ -64,7 +64,7 @@ def deny_outcomes(rows: Sequence[ReportRow], key: str = "deny-outcomes") -> Figu
 
 
 def f1_pu(row: ReportRow) -> float | None:
-    """Return the row's F1_PU; None without one, or with fewer than five DENY or ALLOW items."""
+    """Return the row's F1_PU; None without one, or with fewer than FEWEST_QUESTIONS DENY or ALLOW items."""
     permission = row.scores.permission
     if permission is None or min(permission.deny - permission.unsaid, permission.allow) < FEWEST_QUESTIONS:
         return None
