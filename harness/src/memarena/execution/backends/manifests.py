@@ -30,7 +30,7 @@ from memarena.execution.errors import RunError
 from memarena.execution.reasons import reason_of
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
-# NAME=BACKEND, such as "bm25-small=bm25".
+# NAME=BACKEND: a backend under another name.
 _RENAMED = re.compile(r"(?P<name>[a-z0-9][a-z0-9_.-]*)=(?P<backend>.+)", re.DOTALL)
 _IMAGE = "image:"
 _IMAGE_PREFIX = "memarena-backend-"
