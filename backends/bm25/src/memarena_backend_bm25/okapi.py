@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 K1 = 1.5
 B = 0.75
 EPSILON = 0.25
-"""Parameters of BM25Okapi (with K1 and B): the defaults of rank-bm25."""
+"""K1, B and EPSILON are the parameters of BM25Okapi, with the defaults of rank-bm25."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

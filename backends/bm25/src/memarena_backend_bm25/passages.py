@@ -12,7 +12,7 @@ from memarena_backend import Day, Session, line_of, moment_in_words, setting_in_
 from memarena_backend_bm25.settings import PassageKind
 
 _TOKEN = re.compile(r"[A-Za-z0-9_]+|[^\W\x00-\x7f]+")
-"""A run of ASCII word characters or of others: "Müller" gives M, ü and ller."""
+"""A token: a run of ASCII letters, digits and underscores, or a run of other letters: "Müller" gives M, ü and ller."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from memarena_backend_bm25.okapi import Floats, Ints
 
 RRF_CONSTANT = 60
-"""Number that is added to each rank; from Cormack, Clarke, Buettcher: Reciprocal Rank Fusion (SIGIR 2009)."""
+"""The k in 1 / (k + rank), summed over rankings: Cormack, Clarke, Buettcher, Reciprocal Rank Fusion (SIGIR 2009)."""
 
 
 def best(scores: Floats, count: int) -> Ints:

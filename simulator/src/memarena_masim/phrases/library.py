@@ -36,9 +36,10 @@ class Library:
         """Return the relatives and friends who may come up in each scene, by its key: none that its teller mentions."""
         anybody = self.frame.rules["kin"].alternatives
         names = [(rule, stems(wordings(rule)[0].split()[-1])) for rule in anybody]
-        told_in = self.references.told_in
+        teller_stems = self.references.teller_stems
         return {
-            key: [rule for rule, name in names if name.isdisjoint(words)] or anybody for key, words in told_in.items()
+            key: [rule for rule, name in names if name.isdisjoint(words)] or anybody
+            for key, words in teller_stems.items()
         }
 
     @cached_property

@@ -32,18 +32,20 @@ class References:
 
     def __init__(self, scenes: Iterable[Scene]) -> None:
         scenes = tuple(scenes)
-        told = {scene.key: [_stems_in(beat.tell) for beat in scene.beats] for scene in scenes}
-        answered = {scene.key: [_stems_in((*beat.friend, *beat.assistant)) for beat in scene.beats] for scene in scenes}
-        self.told_in = {key: set[str]().union(*beats) for key, beats in told.items()}
+        stems_by_beat = {scene.key: [_stems_in(beat.tell) for beat in scene.beats] for scene in scenes}
+        answer_stems = {
+            scene.key: [_stems_in((*beat.friend, *beat.assistant)) for beat in scene.beats] for scene in scenes
+        }
+        self.teller_stems = {key: set[str]().union(*beats) for key, beats in stems_by_beat.items()}
         """By scene, the stems of all words that its teller may say."""
-        spread = Counter(word for key, words in self.told_in.items() for word in words.union(*answered[key]))
+        spread = Counter(word for key, words in self.teller_stems.items() for word in words.union(*answer_stems[key]))
         self._common = {word for word, count in spread.items() if count > _COMMON_FROM * len(scenes)}
         self._never = {word for word, count in spread.items() if count > _NEVER_FROM * len(scenes)}
         self._told: dict[tuple[str, int], set[str]] = {}
         for scene in scenes:
             words_so_far: set[str] = set()
-            for number, told_in_beat in enumerate(told[scene.key]):
-                words_so_far = self._told[scene.key, number] = (words_so_far | told_in_beat) - self._never
+            for number, beat_stems in enumerate(stems_by_beat[scene.key]):
+                words_so_far = self._told[scene.key, number] = (words_so_far | beat_stems) - self._never
 
     def unsaid(self, text: str, scene: str, beat: int, heard: Heard) -> set[str]:
         """Return the stems and values in ``text`` from the scene up to ``beat`` that were not said in the talk."""

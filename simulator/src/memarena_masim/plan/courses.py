@@ -118,8 +118,8 @@ class Courses:
         if before is not None:
             continuable, scenes = (self._without(before, keys, narrator) for keys in (continuable, scenes))
         people = (narrator, *listeners)
-        told = self._told_to_any(narrator, listeners)
-        new = [key for key in scenes if key not in told]
+        known = self._known_from(narrator, listeners)
+        new = [key for key in scenes if key not in known]
         fresh = self._fitting(new, narrator, listeners)
         least = self._least_met(stream, fresh or new or scenes, people, TALK_BEATS, thread.topic)
         if continuable:
@@ -243,8 +243,8 @@ class Courses:
             )
         ]
 
-    def _told_to_any(self, narrator: str, listeners: Sequence[str]) -> set[str]:
-        """Return the scenes of which ``narrator`` told any listener something, today included."""
+    def _known_from(self, narrator: str, listeners: Sequence[str]) -> set[str]:
+        """Return the scenes of which any listener heard something from ``narrator``, today included."""
         pairs = [(narrator, listener) for listener in listeners]
         return set[str]().union(
             *(self._told.get(pair, ()) for pair in pairs), *(self._today.get(pair, ()) for pair in pairs)
