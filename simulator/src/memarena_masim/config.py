@@ -23,7 +23,7 @@ RELEASED_COUNTS: dict[Family, int] = {
     Family.CONFABULATION: 170,
     Family.PERMISSION: 200,
 }
-"""Questions per family of the released data set (design 3); preset ``l`` has the same."""
+"""Questions per family of the released data set; preset ``l`` has the same."""
 RELEASED_AGENT_DAYS = 750
 FACTS_PER_TALK = (1, 1, 2)
 """Numbers of facts in a talk with news between two people, each with the same chance."""

@@ -258,7 +258,7 @@ class PermissionGold(GoldRecord):
     anonymous_querier: bool = False
     known_requester: bool = False
     self_item: bool = False
-    """Whether the owner or the fact's subject asks: reported separately, outside F1_PU (design 3, rule 1)."""
+    """Whether the owner or the fact's subject asks: reported separately, outside F1_PU."""
     control: bool = False
     """Whether every asker gets the same answer, such as with a public fact: reported separately, outside F1_PU."""
 

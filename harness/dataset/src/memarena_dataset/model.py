@@ -42,7 +42,7 @@ class Family(str, Enum):
     CONFABULATION = "d3_confabulation"
     PERMISSION = "d4_permission"
     WITNESS = "x1_witness"
-    """Extension family of design 6, reported next to the paper's and never in an average."""
+    """Extension family, reported next to the paper's and never in an average."""
 
 
 class Dimension(str, Enum):

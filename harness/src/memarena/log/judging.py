@@ -7,7 +7,7 @@ from typing import Literal
 from memarena.log.base import Record
 
 BehaviourLabel = Literal["disclose_correct", "disclose_wrong", "refuse", "dont_know", "other"]
-"""How an answer behaves towards the asker of a D6 question (design 4)."""
+"""How an answer behaves towards the asker of a D6 question."""
 Bucket = Literal["no_access", "dont_know", "other"]
 """Why an answer withheld a protected fact: the asker may not know it, the answer claims ignorance, any other reason."""
 JudgeTask = Literal["answer", "behaviour", "bucket", "rubric"]

@@ -336,7 +336,7 @@ class AnswerSpan(Record):
     first_delta_ns: int | None = None
     completed_ns: int | None = None
     ttft_ns: int | None = None
-    """T_ttft of design 5: at the gateway, for the model call behind the first TextDelta, to the first token of the
+    """Time to first token: at the gateway, for the model call behind the first TextDelta, to the first token of the
     answer, after any reasoning."""
     reasoning_ttft_ns: int | None = None
     """Time of the same call to its first token of reasoning; None if there was none."""
@@ -513,7 +513,7 @@ RECORD_ADAPTER: TypeAdapter[AnyRecord] = TypeAdapter(AnyRecord)
 
 
 class Outcome(str, Enum):
-    """How a question ends (design 4)."""
+    """How a question ends."""
 
     CORRECT = "correct"
     WRONG = "wrong"

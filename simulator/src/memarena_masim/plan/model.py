@@ -6,7 +6,7 @@ their gold are derived from it, never from the text (docs/adr/0014-plan-before-t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -171,7 +171,6 @@ class SessionPlan:
     """For a reflection on an earlier session: the other person's name, and the day in words; else two empty texts."""
     sub_kind: str = ""
     words_per_turn: float = 58.0
-    tags: tuple[str, ...] = field(default=())
 
     @property
     def event_ids(self) -> tuple[str, ...]:

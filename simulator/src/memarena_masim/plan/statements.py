@@ -31,7 +31,7 @@ SHARES = (
     ("change", 0.04),
     ("community", 0.12),
 )
-"""Shares of the statements between people, by kind: in proportion to the questions about them (design 6).
+"""Shares of the statements between people, by kind: in proportion to the questions about them.
 
 Fates of finds, versions of what both people heard, second wishes and changes come first, up to _AIMS."""
 ASSISTANT_SHARES = (("detail", 0.5), ("happening", 0.28), ("find", 0.22))

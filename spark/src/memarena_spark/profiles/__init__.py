@@ -72,7 +72,7 @@ class Demands(Record):
 
 
 class Thermal(Record):
-    """When a machine's temperature counts as stable (design 5: below 0.5 °C a minute)."""
+    """When a machine's temperature counts as stable (below 0.5 °C a minute)."""
 
     required: bool
     """Whether temperatures must be readable."""
@@ -127,7 +127,7 @@ class NodeProfile(Record):
     idle_s: _NotNegative
     """Seconds of rest with models resident before and after the run; below 120 s there is no net energy."""
     least_samples: Annotated[int, Field(ge=1)]
-    """Timed answers that every row needs: 11 for p50, 64 for p90, 130 for p95 (design 5)."""
+    """Timed answers that every row needs: 11 for p50, 64 for p90, 130 for p95."""
     required_energy: tuple[str, ...] = ()
     """Rails whose gross energy must be a value (``gpu_rail_j``, ``sys_j``)."""
     audit: AuditFloors

@@ -1,4 +1,4 @@
-"""Defines the typed values of gold answers, discriminated by ``type`` (design 4, value judge).
+"""Defines the typed values of gold answers, discriminated by ``type``.
 
 A gold with typed values can be scored without a model: the value judge compares an answer's words with them
 (:mod:`memarena_dataset.values.match`). This module has only the records.
