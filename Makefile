@@ -45,10 +45,10 @@ readme-demo: setup
 	$(BIN)/memarena demo --out runs/readme-demo
 	$(BIN)/python -m scripts.readme_demo runs/readme-demo
 
-# Tests run in three processes, also on two cores, since much of a test's time is waiting. One process takes a file's
+# Tests run in four processes, also on two cores, since much of a test's time is waiting. One process takes a file's
 # tests, or a folder's, in the order of tests/conftest.py, which also says what is marked `gate`; what ARGS selects runs
 # in one process, marked or not.
-TEST_PROCESSES ?= 3
+TEST_PROCESSES ?= 4
 IN_PROCESSES := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 FAST := answering configs dataset gateway judging log meters proto report scoring tables
 test: setup

@@ -51,7 +51,7 @@ SEED = 3027433293
 """Seed of the life that every backend ingests here. It is fixed, so that a result changes only with the backend or the
 suite; `memarena conformance` draws a new seed for each run."""
 
-SIDE_BY_SIDE = 3
+SIDE_BY_SIDE = 5
 """Number of backends checked in parallel: one uses a quarter of a core, and more while the largest start and end."""
 
 

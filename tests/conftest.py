@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -24,16 +26,31 @@ TOGETHER = ("spark",)
 """Folders whose files run in one process: otherwise each process would repeat the runs of their session fixtures."""
 APART = ("spark/test_embedded.py",)
 """Files of folders in ``TOGETHER`` that use none of these fixtures and may run in another process."""
+SPLIT = {"conformance/test_broken.py": 8, "conformance/test_lives.py": 4}
+"""Long files whose tests share nothing: number of parts, each of which may run in another process."""
 LONGEST_FIRST = (
     "spark",
+    "spark/test_embedded.py",
     "e2e/test_run.py",
     "e2e/test_named_runs.py",
-    "e2e/test_addresses.py",
-    "conformance/test_broken.py",
-    "spark/test_embedded.py",
-    "e2e/test_kills.py",
-    "judging/test_embedded_judge.py",
+    "backends/test_memsearch_server.py",
+    "dataset_quality/test_command.py",
     "e2e/test_struck.py",
+    "sweep/test_ray.py",
+    "conformance/test_broken.py",
+    "e2e/test_kills.py",
+    "reproduction/test_killed.py",
+    "memobase/test_run.py",
+    "judging/test_embedded_judge.py",
+    "conformance/test_lives.py",
+    "conformance/test_backends.py",
+    "backends/test_memsearch.py",
+    "e2e/test_reader_habits.py",
+    "cli/test_demo.py",
+    "sweep/test_local.py",
+    "compose/test_compose.py",
+    "compose/test_run_containers.py",
+    "compose/test_spark_stack.py",
 )
 """Folders and files that take longest; started first, so that none of them runs alone at the end."""
 
@@ -81,7 +98,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that only the gate runs, and sort the longest first; the others keep their order."""
     ranks = {f"tests/{name}": rank for rank, name in enumerate(LONGEST_FIRST)}
-    missing = [name for name in (*LONGEST_FIRST, *TOGETHER, *APART, *GATE_ONLY) if not _exists(name)]
+    missing = [name for name in (*LONGEST_FIRST, *TOGETHER, *APART, *SPLIT, *GATE_ONLY) if not _exists(name)]
     assert not missing, f"not there any more: {missing}"
     gate_only = tuple(f"tests/{name}" for name in GATE_ONLY)
     for item in items:
@@ -90,15 +107,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: ranks.get(_unit(item.nodeid), len(ranks)))
 
 
+def pytest_collection_finish() -> None:
+    """Take modules and tests out of garbage collection, and collect seldom: it was a tenth of the tests' time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    """With ``--dist loadfile`` a process gets a whole file, or a whole folder of ``TOGETHER``."""
+    """With ``--dist loadfile`` a process gets a file, a folder of ``TOGETHER`` or a part of a file of ``SPLIT``."""
     return _Units(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 class _Units(LoadFileScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
-        return _unit(nodeid)
+        unit = _unit(nodeid)
+        parts = SPLIT.get(unit.removeprefix("tests/"), 1)
+        return f"{unit} {crc32(nodeid.encode()) % parts}"
 
 
 def _exists(name: str) -> bool:

@@ -34,17 +34,17 @@ def command_of(name: str) -> list[str]:
     raise LookupError(name)
 
 
-@pytest.mark.parametrize("name", ["bm25", "vanilla", "oracle"])
-def test_a_backend_passes_and_survives_sigkill(name: str, tmp_path: Path) -> None:
+def test_a_backend_passes_and_survives_sigkill(tmp_path: Path) -> None:
+    """One backend, by the command; ``make conformance`` runs the suite against each of them."""
     report = tmp_path / "report.xml"
-    with restartable(command_of(name), tmp_path) as backend:
+    with restartable(command_of("bm25"), tmp_path) as backend:
         arguments = ["--target", backend.address, "--restart-command", backend.restart_command, "--junit", str(report)]
         result = CliRunner().invoke(app, ["conformance", *arguments])
     lines = result.stdout.splitlines()
     assert [line for line in lines if line.startswith("FAIL")] == [], (tmp_path / "log").read_text()
     assert result.exit_code == 0
     assert any(line.startswith("ok   hlt.restart") for line in lines)
-    assert lines[-1].startswith(f"{name} ")
+    assert lines[-1].startswith("bm25 ")
     suite = ElementTree.parse(report).getroot()
     assert int(suite.attrib["tests"]) == len(lines) - 1
     assert suite.attrib["failures"] == "0"

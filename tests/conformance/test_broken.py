@@ -7,11 +7,11 @@ fails for another reason blames a vendor falsely.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from memarena.conformance import Patience, Settings, SuiteResult, all_checks, run_suite
@@ -23,9 +23,6 @@ from tests.conformance.test_lives import SEED, SMALL
 
 TABLE: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "defects.toml").read_text(encoding="utf-8"))
 IN_PROCESS = [name for name, row in TABLE.items() if not row.get("process")]
-WORKERS = 3
-"""Runs of the suite at the same time; a run mostly waits."""
-
 
 LONG = {"gen.deadline", "ing.cancelled", "lim.response"}
 """Checks of more than half a second."""
@@ -33,9 +30,22 @@ COSTLY = {"dig.every-field", "gen.concurrent", "lim.frame", "txt.times"}
 """Checks of hundreds of calls or megabytes, which together take a quarter of a run's time on the processor."""
 CHOSEN = LONG | COSTLY | {check.check_id for check in all_checks() if check.chapter == "life"}
 """Run for the sound backends, and for those whose row names them."""
+SHARE = 3
+"""A defect meets one of so many other checks, by both names: together the defects meet each check some 25 times."""
 
 
-def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResult:
+def checks_for(name: str, row: dict[str, Any]) -> list[str]:
+    """Return the checks to run for a defect: those of its row, and a share of the others or all."""
+    own = {*row["fails"], *row.get("may_fail", ())}
+
+    def is_drawn(check_id: str) -> bool:
+        return row.get("every_check", False) or crc32(f"{name} {check_id}".encode()) % SHARE == 0
+
+    ids = [check.check_id for check in all_checks()]
+    return [each for each in ids if each in own or (each not in CHOSEN and is_drawn(each))]
+
+
+def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any], only: Sequence[str] = ()) -> SuiteResult:
     """Run the suite with short waits, as for a local and fast backend."""
     served = Served(parts, data_dir)
     patience = Patience(
@@ -53,27 +63,9 @@ def hold_to_spec(parts: Parts, data_dir: Path, row: dict[str, Any]) -> SuiteResu
             life_size=replace(SMALL, **row.get("life", {})),
             seed=SEED,
         )
-        check_ids = {*row.get("fails", CHOSEN), *row.get("may_fail", ())}
-        only = [check.check_id for check in all_checks() if check.check_id not in CHOSEN - check_ids]
         return run_suite(served.address, only=only, settings=settings)
     finally:
         served.stop()
-
-
-@pytest.fixture(scope="module")
-def runs(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Future[SuiteResult]]]:
-    """Yield by name the run of the suite for each defect whose test was selected, and for ``sound`` and ``ranked``."""
-    chosen = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
-    broken = {name: BROKEN[name] for name in IN_PROCESS if name in chosen}
-    parts = {"sound": Parts(), "ranked": Parts(memory=RankedMemory), **broken}
-    with ThreadPoolExecutor(WORKERS) as pool:
-        yield {
-            name: pool.submit(hold_to_spec, each, tmp_path_factory.mktemp(name), TABLE.get(name, {}))
-            for name, each in parts.items()
-        }
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def test_the_table_and_the_broken_backends_are_the_same() -> None:
@@ -86,8 +78,8 @@ def test_the_table_names_checks_that_exist() -> None:
     assert {name for row in TABLE.values() for name in row["fails"]} <= known
 
 
-def test_a_sound_backend_passes_every_check_that_applies(runs: dict[str, Future[SuiteResult]]) -> None:
-    result = runs["sound"].result()
+def test_a_sound_backend_passes_every_check_that_applies(tmp_path: Path) -> None:
+    result = hold_to_spec(Parts(), tmp_path, {})
     assert [(each.check.check_id, each.message) for each in result.results if each.status == "failed"] == []
     assert result.passed
     assert result.ids("advice") == []
@@ -103,14 +95,14 @@ def test_a_sound_backend_passes_every_check_that_applies(runs: dict[str, Future[
     ]
 
 
-def test_a_sound_backend_that_ranks_passes(runs: dict[str, Future[SuiteResult]]) -> None:
-    result = runs["ranked"].result()
+def test_a_sound_backend_that_ranks_passes(tmp_path: Path) -> None:
+    result = hold_to_spec(Parts(memory=RankedMemory), tmp_path, {})
     assert [(each.check.check_id, each.message) for each in result.results if each.status in ("failed", "advice")] == []
 
 
 @pytest.mark.parametrize("name", IN_PROCESS)
-def test_a_defect_fails_exactly_the_checks_of_the_table(runs: dict[str, Future[SuiteResult]], name: str) -> None:
-    result = runs[name].result()
+def test_a_defect_fails_exactly_the_checks_of_the_table(name: str, tmp_path: Path) -> None:
+    result = hold_to_spec(BROKEN[name], tmp_path, TABLE[name], checks_for(name, TABLE[name]))
     assert not result.passed
     failures = {each.check.check_id: each.message for each in result.results if each.status == "failed"}
     # A race may show in one check or in two.

@@ -12,7 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
-from memarena.conformance import SuiteResult, run_suite, shared_causes
+from memarena.conformance import Patience, Settings, SuiteResult, run_suite, shared_causes
 from memarena.conformance.digest_faults import FAULTS, TABLE_1, Encoding
 from memarena.conformance.scripted_models import EXTRACTOR
 from memarena.conformance.spelled_limits import names_field, sizes_in
@@ -33,7 +33,7 @@ Frames = Iterator[pb.IngestRequest]
 def held(parts: Parts, folder: Path, *only: str) -> SuiteResult:
     served = Served(parts, folder)
     try:
-        return run_suite(served.address, only=only)
+        return run_suite(served.address, only=only, settings=Settings(patience=Patience(retry_s=0.2)))
     finally:
         served.stop()
 

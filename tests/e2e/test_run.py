@@ -358,7 +358,7 @@ def test_a_reader_that_hangs_past_the_deadline_is_not_the_backends_fault(tmp_pat
     """Answer exceeds its deadline only because the model server does not reply."""
 
     def script(body: object) -> Script:
-        return Script() if "greeting" in str(body) else Script(delay_s=10)
+        return Script() if "greeting" in str(body) else Script(delay_s=4)
 
     out = tmp_path / "run"
     with ModelServer(script) as reader:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from memarena.execution.cells import ingest
 from memarena.execution.engine import execute
 from memarena.execution.errors import InfraError
 from memarena.execution.planning.config import RunConfig
@@ -28,6 +29,12 @@ pytestmark = pytest.mark.usefixtures("shared_extractive_reader")
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "example"
 EXTRACT = "Extract what matters."
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait a twentieth of the time before a call is repeated."""
+    monkeypatch.setattr(ingest, "_BACKOFF_S", ingest._BACKOFF_S / 20)
 
 
 class StumblingBackend(CapturingBackend):
