@@ -62,6 +62,74 @@ def test_numbers_keep_their_boundaries(words: str, digits: str) -> None:
     assert digits_for_words(words) == digits
 
 
+@pytest.mark.parametrize(
+    ("words", "digits"),
+    [
+        ("half a million", "500000"),
+        ("half a thousand", "500"),
+        ("half a hundred", "50"),
+        ("half a billion", "500000000"),
+        ("half a hundred thousand", "50000"),
+        ("half of a million", "500000"),
+        ("half million euros", "500000 euros"),
+        ("a half million", "500000"),
+        ("one half million", "500000"),
+        ("half-a-million", "500000"),
+        ("a half-million-dollar house", "500000-dollar house"),
+        ("half dozen eggs", "6 eggs"),
+        ("a quarter of a million", "250000"),
+        ("a quarter million", "250000"),
+        ("quarter million", "250000"),
+        ("three quarters of a million", "750000"),
+        ("three-quarters of a million", "750000"),
+        ("one and a half million", "1500000"),
+        ("one-and-a-half million", "1500000"),
+        ("two and half million", "2500000"),
+        ("two and a quarter million", "2250000"),
+        ("two and three quarters million", "2750000"),
+        ("two and a half hundred", "250"),
+        ("one and a half dozen eggs", "18 eggs"),
+        ("a million and a half", "1500000"),
+        ("two million and a half euros", "2500000 euros"),
+        ("a dozen and a half eggs", "18 eggs"),
+        ("2 and a half thousand", "2500"),
+        ("2.5 thousand", "2500"),
+        ("2,5 million", "2500000"),
+        ("$3 million", "$3000000"),
+        ("1,200 thousand", "1200000"),
+        ("3-million-euro house", "3000000-euro house"),
+        ("2 million 300 thousand", "2300000"),
+        ("half a million and two hundred thousand", "700000"),
+        ("a couple of hundred euros", "200 euros"),
+    ],
+)
+def test_shares_and_digits_of_a_size_are_one_number(words: str, digits: str) -> None:
+    assert digits_for_words(words) == digits
+
+
+@pytest.mark.parametrize(
+    ("words", "digits"),
+    [
+        ("one million and two million", "1000000 and 2000000"),
+        ("one million and two hundred thousand", "1200000"),
+        ("one and a half million and two million", "1500000 and 2000000"),
+        ("two and half a million", "2 and 500000"),
+        ("five and half a dozen", "5 and 6"),
+        ("a thousand and a half million", "1000 and 500000"),
+        ("two half-million-dollar houses", "2 500000-dollar houses"),
+        ("item 5\nthousand", "item 5\n1000"),
+        ("half the million", "half the 1000000"),
+        ("in the last quarter a million came", "in the last quarter 1000000 came"),
+        ("half an hour", "half an hour"),
+        ("half past two", "half past 2"),
+        ("half of them", "half of them"),
+        ("one and a half", "one and a half"),
+    ],
+)
+def test_a_share_of_no_size_and_two_numbers_stay_apart(words: str, digits: str) -> None:
+    assert digits_for_words(words) == digits
+
+
 def dates_in(text: str) -> list[set[str]]:
     mentions = [m for m in read_text(text, TODAY).mentions if isinstance(m, DateMention)]
     return [{f"{r.year}-{r.month}-{r.day}{' ' + r.around if r.around else ''}" for r in m.readings} for m in mentions]
@@ -129,6 +197,10 @@ def test_times_are_read_with_every_possible_meaning(text: str, minutes: set[int]
         ("two and a half hours", 2.5 / 24),
         ("an hour and a half", 1.5 / 24),
         ("half an hour", 0.5 / 24),
+        ("one and a half hours", 1.5 / 24),
+        ("two-and-a-half-hour", 2.5 / 24),
+        ("2½ hours", 2.5 / 24),
+        ("½ hour", 0.5 / 24),
         ("1 hour and 30 minutes", 1.5 / 24),
         ("for a week", 7),
         ("three weeks", 21),
@@ -150,6 +222,12 @@ def test_a_week_in_a_frequency_is_no_duration() -> None:
         ("2,000 euros", [(2000, "euro")]),
         ("$15.50", [(15.5, "dollar")]),
         ("3k", [(3000, None)]),
+        ("3 million euros", [(3_000_000, "euro")]),
+        ("half a million euros", [(500_000, "euro")]),
+        ("2½ million", [(2_500_000, None)]),
+        ("two and a half kilos", [(2.5, "kilogram")]),
+        ("one and a half kilos", [(1.5, "kilogram")]),
+        ("two and a half of them", [(2, None)]),
         ("€ 50 and 12 dogs", [(50, "euro"), (12, "dog")]),
         ("room 12", [(12, None)]),
         ("7 May 2023 at 3 pm for 2 hours", []),

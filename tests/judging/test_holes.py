@@ -194,3 +194,22 @@ LOAVES = [("Uma Mensah", "Ada Brook leaves her loaves in for 48 minutes."), ("Le
 def test_another_persons_value_is_wrong_if_the_answer_gives_the_person_another(answer: str, right: bool) -> None:
     question = "How long does Ada Brook leave her loaves in the oven?"
     check(question, text(AmountValue(amount=48, unit="minutes")), Family.QA, LOAVES, answer, right)
+
+
+HOUSE = text(AmountValue(amount=500_000, unit="euros"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("You paid half a million euros.", True),
+        ("You paid half-a-million euros.", True),
+        ("You paid 0.5 million euros.", True),
+        ("You paid ½ million euros.", True),
+        ("You paid a million euros.", False),
+        ("You paid one and a half million euros.", False),
+        ("You paid 5 million euros.", False),
+    ],
+)
+def test_shares_of_a_million_are_read(answer: str, right: bool) -> None:
+    check("What did I pay for the house?", HOUSE, Family.QA, [], answer, right)

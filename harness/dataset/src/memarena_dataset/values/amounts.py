@@ -14,11 +14,12 @@ _NUMBER = re.compile(
     r"(?P<before>[$€£¥]\s?)?(?<![\w.])(?<!\d[:/-])"
     r"(?P<number>\d{1,3}(?:\.\d{3})+,\d{1,2}|\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?"
     r"|\d+(?:[.,]\d+)?)"
-    r"(?P<factor>\s?(?:k|m|bn)(?!\w)|\s+(?:thousand|million|billion)\b)?(?![\d:/]|-\d|(?:st|nd|rd|th)\b)"
+    r"(?P<half>[\s-]+and[\s-]+a[\s-]+half\b(?!\s+of\b))?"
+    r"(?P<factor>\s?(?:k|m|bn)(?!\w))?(?![\d:/]|-\d|(?:st|nd|rd|th)\b)"
     r"(?:(?:[^\S\n]|-)?(?P<unit>[%€$£¥°]|[a-z][a-z-]*))?",
     re.IGNORECASE,
 )
-"""A number with the sign of money before it, a factor (``2k``, ``3 million``) and the unit after it.
+"""A number with the sign of money before it, ``and a half``, a factor (``2k``) and the unit after it.
 
 It may have separators of thousands (``1,240``, ``1.240,50``). Parts of dates, times and ordinals do not match.
 """
@@ -33,7 +34,7 @@ _MEASURES: tuple[dict[str | None, float], ...] = (
     {"kilogram": 1000.0, "gram": 1.0, "weight_pound": 453.592, "pound_or_weight": 453.592},
 )
 """Sizes of units of the same measure: metres, and grams. ``pound_or_weight``: pounds that may be money or weight."""
-_FACTORS = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "bn": 1e9, "billion": 1e9}
+_FACTORS = {"k": 1e3, "m": 1e6, "bn": 1e9}
 
 
 def amounts(text: str, apart_from: Iterable[tuple[int, int]]) -> list[AmountMention]:
@@ -47,10 +48,9 @@ def amounts(text: str, apart_from: Iterable[tuple[int, int]]) -> list[AmountMent
         sign, word = match.group("before"), match.group("unit")
         unit = canonical_unit(sign.strip()) if sign else canonical_unit(word) if word else None
         factor = _FACTORS.get((match.group("factor") or "").strip().lower(), 1.0)
-        stop = match.end() if unit is not None else match.end("factor" if match.group("factor") else "number")
-        amounts.append(
-            AmountMention(match.start(), stop, _value(match.group("number"), money=unit in _MONEY) * factor, unit)
-        )
+        stop = match.end() if unit is not None else max(match.end("number"), match.end("half"), match.end("factor"))
+        number = _value(match.group("number"), money=unit in _MONEY) + (0.5 if match.group("half") else 0.0)
+        amounts.append(AmountMention(match.start(), stop, number * factor, unit))
     return amounts
 
 

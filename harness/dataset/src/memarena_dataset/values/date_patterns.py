@@ -79,7 +79,7 @@ TIMES = (
 _NUMBER = r"(\d+(?:[.,]\d+)?|an?|half an?|half)"
 _UNIT = r"(seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|nights?|weeks?|fortnights?|months?|years?|decades?)"
 _WHOLE = r"(?:(?:full|whole|entire|complete|straight|consecutive)\s+)?"
-_LENGTH = rf"{_NUMBER}(\s+and\s+a\s+half)?[\s-]+{_WHOLE}{_UNIT}\b(\s+and\s+a\s+half\b)?"
+_LENGTH = rf"{_NUMBER}([\s-]+and[\s-]+a[\s-]+half)?[\s-]+{_WHOLE}{_UNIT}\b(\s+and\s+a\s+half\b)?"
 DURATION = _any_case(
     rf"(?<![\w.,])(?<!\d[./]){_LENGTH}(?:(?:,?\s+(?:and|plus|minus|less)\s+|\s*[+&]\s*|,?\s+){_LENGTH})?"
 )

@@ -109,14 +109,9 @@ def _digital(text: str) -> str:
 
 
 def _numbers(text: str) -> Iterator[float]:
-    parts: list[str] = []
-    read = 0
-    for start, end, numbers in numbers_of_words(text):
-        yield from (float(number) for number in numbers)
-        parts += (text[read:start], " " * (end - start))
-        read = end
-    without_words = "".join((*parts, text[read:]))
-    yield from (_value(match.group()) for match in _DIGITS.finditer(without_words))
+    text = tidy(text)
+    yield from numbers_of_words(text)
+    yield from (_value(match.group()) for match in _DIGITS.finditer(text))
 
 
 def _value(digits: str) -> float:

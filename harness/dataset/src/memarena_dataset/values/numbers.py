@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 
 from memarena_dataset.values.calendar import MONTHS
@@ -17,14 +18,31 @@ _TEN_WORDS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _UNITS = {word: number for number, word in enumerate(_UNIT_WORDS.split())}
 _TENS = {word: number * 10 for number, word in enumerate(_TEN_WORDS.split(), 2)}
 _SCALES = {"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
-_NUMBER = "|".join([*_UNITS, *_TENS, "hundred", "dozen", *_SCALES])
+_MULTIPLES = {"hundred": 100, "dozen": 12}
+_HALF, _QUARTER = Decimal("0.5"), Decimal("0.25")
+_SHARES = {"half": _HALF, "onehalf": _HALF, "quarter": _QUARTER, "onequarter": _QUARTER, "threequarter": 3 * _QUARTER}
+_NUMBER = "|".join([*_UNITS, *_TENS, *_MULTIPLES, *_SCALES])
 _BY_LETTER = "|".join(  # z(?:ero)|o(?:ne)|t(?:wo|hree|en|…)|…: read at twice the speed of a plain list
     f"{first}(?:{'|'.join(word[1:] for word in _NUMBER.split('|') if word[0] == first)})"
     for first in dict.fromkeys(word[0] for word in _NUMBER.split("|"))
 )
+_GAP = r"[\s-]+"
+_BEFORE_SIZE = rf"(?=(?:{'|'.join([*_MULTIPLES, *_SCALES])})\b)"
+_SHARE = (
+    rf"(?:(?:(?:an?|one){_GAP})?(?:half{_GAP}(?:of{_GAP})?(?:an?{_GAP})?|quarter{_GAP}(?:of{_GAP}an?{_GAP})?)"
+    rf"|three{_GAP}quarters{_GAP}(?:of{_GAP}an?{_GAP})?){_BEFORE_SIZE}"
+)
+"""A share of the size that follows: ``half a`` before ``million``; after ``two and`` it belongs to that number."""
+_DIGITS = (
+    rf"(?<![\w.,:/'⁄])(?:\d{{1,3}}(?:,\d{{3}}){{1,4}}(?:\.\d{{1,6}})?|\d{{1,15}}(?:[.,]\d{{1,6}})?)"
+    rf"(?:[^\S\n]+and{_GAP}{_SHARE}|(?:[^\S\n]+|-)?){_BEFORE_SIZE}"
+)
+"""Digits before a size, in the same line: the ``2.5`` of ``2.5 million``, the ``2 and a half`` of the like."""
+_WORD = rf"(?:{_DIGITS})?(?:{_BY_LETTER})"
 _SEQUENCE = re.compile(
-    rf"\b(?:(?:a|half a) (?=hundred|thousand|million|dozen))?"
-    rf"(?:{_BY_LETTER})(?:(?:[\s-]+|\s+and\s+)(?:{_BY_LETTER}))*\b",
+    rf"(?<!\w)(?:a {_BEFORE_SIZE}|{_SHARE})?{_WORD}(?:(?:{_GAP}and{_GAP}{_SHARE}|{_GAP}|\s+and\s+){_WORD})*"
+    # A share after the size: "a million and a half".
+    rf"(?:(?:(?<=dozen)|(?<=thousand)|(?<=llion)){_GAP}and{_GAP}a{_GAP}(?:half|quarter))?\b",
     re.I,
 )
 _ORDINAL_WORDS = """
@@ -41,12 +59,16 @@ _ORDINAL = re.compile(rf"\b({ORDINAL_PATTERN})\b(?=\s+(?:of\s+)?(?:{_MONTHS})\b)
 """An ordinal word is a day's number only before its month: ``the fifth of May``; of others see ``May the fifth``."""
 _ORDINAL_BEHIND = re.compile(rf"(?<=\b)({_MONTHS})(\s+(?:the\s+)?)({ORDINAL_PATTERN})\b", re.I)
 _TOKEN = re.compile(r"[a-z]+", re.I)
+_PART = re.compile(r"[a-z]+|\d[\d.,]*")
+_SHARE_WORDS = re.compile(rf"\b(one|three){_GAP}(half|quarter)s?\b")
+"""A share in two words, which are read as a single one."""
+_SMALL_WORDS = frozenset(("a", "an", "of"))
 _COUPLE = re.compile(r"\ba couple(?: of)?(?= \w)", re.I)
 _SAYS_NUMBER = frozenset(_TOKEN.findall(f"{_NUMBER} {' '.join(_ORDINALS)} couple"))
 """Words of which a text with a number in words contains at least one."""
 _COUNTABLE = re.compile(
-    r"[\s-]+(?:seconds?|minutes?|mins?|hours?|days?|nights?|weeks?|months?|years?|euros?|dollars?|pounds?|cents?|percent|"
-    r"km|kilometers?|kilometres?|miles?|metres?|meters?|kg|kilos?|o'clock)\b",
+    r"(?:[\s-]+and[\s-]+a[\s-]+half)?[\s-]+(?:seconds?|minutes?|mins?|hours?|days?|nights?|weeks?|months?|years?|"
+    r"euros?|dollars?|pounds?|cents?|percent|km|kilometers?|kilometres?|miles?|metres?|meters?|kg|kilos?|o'clock)\b",
     re.I,
 )
 
@@ -55,6 +77,7 @@ _COUNTABLE = re.compile(
 def digits_for_words(text: str, every_digit: bool = False) -> str:
     """Return the text with spelled-out numbers as digits: ``four thousand two hundred`` is ``4200``, ``two`` is ``2``.
 
+    Digits before a size and shares of one are part of the number: ``2.5 million``, ``half a million``.
     Single digits stay separate (``four two`` is ``4 2``); years in two halves are joined (``nineteen eighty`` is
     ``1980``). A lone ``one`` is replaced only before a unit such as ``hour``, since it is mostly a pronoun, or with
     ``every_digit``.
@@ -71,10 +94,10 @@ def ordinal_of(word: str) -> int | None:
     return _ORDINALS.get(word.lower().replace(" ", "-"))
 
 
-def numbers_of_words(text: str) -> Iterator[tuple[int, int, list[int]]]:
-    """Yield the runs of number words: start and end offset, and the numbers of the run in order."""
-    for match in _SEQUENCE.finditer(text):
-        yield (*match.span(), [int(piece) for piece in _pieces(match.group().lower()) if piece != "and"])
+def numbers_of_words(text: str) -> Iterator[float]:
+    """Yield the numbers that are spelled out in the text, in order."""
+    for match in _SEQUENCE.finditer(_COUPLE.sub("2", text)):
+        yield from (float(piece) for piece in _pieces(match.group().lower()) if piece != "and")
 
 
 def _digits(match: re.Match[str], every_digit: bool) -> str:
@@ -87,69 +110,112 @@ def _digits(match: re.Match[str], every_digit: bool) -> str:
 
 
 @dataclass
-class _Open:
-    """A number while its words are being read."""
+class _Group:
+    """A number with the size that ends it: ``six million two hundred and five`` is two groups."""
 
-    total: int = 0
-    current: int | None = None
+    joined_by_and: bool
+    """Whether ``and`` is before it."""
+    value: Decimal | None = None
+    """The factor of ``scale``; None: it has no word, as in ``a million``."""
     room: int = 100
-    """The value of the next word must be below this to continue the number."""
-    scale: int = 10**12
+    """The value of the next word must be below this to continue the group."""
+    scale: int = 1
 
-    def value(self) -> int:
-        return self.total + (self.current or 0)
+    @property
+    def total(self) -> Decimal:
+        return (1 if self.value is None else self.value) * Decimal(self.scale)
 
 
 def _pieces(spoken: str) -> Iterator[str]:
-    """Yield the numbers of a run of number words, and each ``and`` between two numbers."""
-    open_number: _Open | None = None
-    joined_by_and = False
-    for word in _TOKEN.findall(spoken):
-        if word in ("and", "a", "half"):
-            joined_by_and = joined_by_and or word == "and"
+    """Yield the numbers of a run of number words as digits, and each ``and`` between two numbers."""
+    total: Decimal | None = None
+    scale = 1
+    for group in _groups(_PART.findall(_SHARE_WORDS.sub(r"\1\2", spoken))):
+        if total is not None and group.scale < scale and group.value is not None:
+            # The thousands after the millions; but "one million and two million" are two numbers.
+            total, scale = total + group.total, group.scale
             continue
-        if open_number is not None and not _takes(open_number, word, joined_by_and):
-            yield str(open_number.value())
-            if joined_by_and:
+        if total is not None:
+            yield _plain(total)
+            if group.joined_by_and:
                 yield "and"
-            open_number = None
-        if open_number is None:
-            open_number = _Open()
-            _takes(open_number, word, joined_by_and=False)
+        total, scale = group.total, group.scale
+    if total is not None:
+        yield _plain(total)
+
+
+def _plain(number: Decimal) -> str:
+    """Return a number in digits without an exponent or a trailing zero after the point."""
+    return format(number.normalize(), "f")
+
+
+def _groups(words: Sequence[str]) -> Iterator[_Group]:
+    """Yield the groups of a run of number words in lower case, digits among them."""
+    group: _Group | None = None
+    joined_by_and = False
+    for index, word in enumerate(words):
+        if word in _SMALL_WORDS:
+            continue
+        if word == "and":
+            joined_by_and = True
+            continue
+        if group is not None and word in _SHARES and joined_by_and and _takes_share(group, words, index):
+            joined_by_and = False
+            continue
+        if group is None or not _takes(group, word, joined_by_and):
+            if group is not None:
+                yield group
+            group = _Group(joined_by_and)
+            _takes(group, word, joined_by_and=False)
         joined_by_and = False
-    if open_number is not None:  # half a dozen is 6
-        yield str(6 if spoken.startswith("half") and open_number.value() == 12 else open_number.value())
+    if group is not None:
+        yield group
 
 
-def _takes(number: _Open, word: str, joined_by_and: bool) -> bool:
-    """Add a word to the number if it can continue it; return whether it could."""
-    if joined_by_and and not (number.room == 100 and number.value() >= 100):
+def _takes_share(group: _Group, words: Sequence[str], index: int) -> bool:
+    """Add a share after ``and`` to the group that it belongs to; return whether it belongs to this one."""
+    share, following = _SHARES[words[index]], words[index + 1 : index + 2]
+    if not following:
+        # "a million and a half", and "a dozen and a half", whose size is in the value.
+        group.value = (1 if group.value is None else group.value) + share * (12 if group.scale == 1 else 1)
+        return True
+    if group.scale > 1 or group.value is None or following[0] in _SMALL_WORDS:
+        # "two and half a million" is two numbers.
+        return False
+    group.value, group.room = group.value + share, 0
+    return True
+
+
+def _takes(group: _Group, word: str, joined_by_and: bool) -> bool:
+    """Add a word to the group if it can continue it; return whether it could."""
+    if group.scale > 1 or (joined_by_and and not (group.room == 100 and (group.value or 0) >= 100)):
         return False
     if word in _SCALES:
-        return _take_scale(number, _SCALES[word])
-    if word in ("hundred", "dozen"):
-        return _take_multiple(number, 100 if word == "hundred" else 12)
-    value = _UNITS.get(word, _TENS.get(word, 0))
-    if value >= number.room:
+        group.scale = _SCALES[word]
+        return True
+    if word in _MULTIPLES:
+        return _take_multiple(group, _MULTIPLES[word])
+    value = _value_of(word)
+    opens = word in _SHARES or word[0].isdigit()
+    if (opens and group.value is not None) or (not opens and value >= group.room):
         return False
-    number.current = (number.current or 0) + value
-    number.room = 10 if word in _TENS else 0
+    group.value = (group.value or 0) + value
+    group.room = 10 if word in _TENS else 0
     return True
 
 
-def _take_multiple(number: _Open, size: int) -> bool:
-    """Multiply the number, as in ``two hundred``, ``two dozen``; other words may follow a hundred, but not a dozen."""
-    if number.current is not None and not 1 <= number.current <= 99:
-        return False
-    number.current, number.room = (number.current or 1) * size, 100 if size == 100 else 0
-    return True
+def _value_of(word: str) -> Decimal:
+    """Return the value of a word for a number below 100, of a share, or of digits such as ``1,200`` and ``2,5``."""
+    if word[0].isdigit():
+        return Decimal(word.replace(",", "") if re.search(r",\d{3}\b", word) else word.replace(",", "."))
+    return Decimal(_SHARES.get(word, _UNITS.get(word, _TENS.get(word, 0))))
 
 
-def _take_scale(number: _Open, scale: int) -> bool:
-    if scale >= number.scale or (number.current is None and number.total):
+def _take_multiple(group: _Group, size: int) -> bool:
+    """Multiply the group, as in ``two hundred``, ``two dozen``; other words may follow a hundred, but not a dozen."""
+    if group.value is not None and not 0 < group.value <= 99:
         return False
-    number.total += (number.current if number.current is not None else 1) * scale
-    number.current, number.room, number.scale = None, 100, scale
+    group.value, group.room = (1 if group.value is None else group.value) * Decimal(size), 100 if size == 100 else 0
     return True
 
 

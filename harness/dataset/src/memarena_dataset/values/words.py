@@ -20,6 +20,8 @@ _FOLDED = str.maketrans(
     {"’": "'", "‘": "'", "‛": "'", "`": "'", "´": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'}
 )
 _DASHES = re.compile(r"[\u2010\u2011\u2012\u2212]")
+_SHARE = re.compile(r"(?:(?<![\w.,])(\d{1,2}) |(\d+))?([¼½¾])")
+_DECIMALS = {"¼": "25", "½": "5", "¾": "75"}
 _LONG_DASHES = re.compile(r"\s*[\u2013\u2014\u2015]\s*|\s+--?\s+|--+")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -70,12 +72,14 @@ _CLAUSE_END = re.compile(
 def tidy(text: str) -> str:
     """Fold compatibility characters, drop invisible ones, and unify quotes and dashes; keep the case.
 
-    A dash that marks a pause becomes an em dash with spaces, a dash within a word a hyphen.
+    A dash that marks a pause becomes an em dash with spaces, a dash within a word a hyphen, and ``2½`` becomes ``2.5``.
     """
     if text.isascii():
         # Most text is ASCII, for which this gives the same result as the steps below.
         text = _CONTROL.sub("", text.replace("`", "'"))
         return _LONG_DASHES.sub(" — ", text) if "-" in text else text
+    # Before NFKC, which makes 21⁄2 of 2½.
+    text = _SHARE.sub(lambda match: f"{match[1] or match[2] or 0}.{_DECIMALS[match[3]]}", text)
     text = unicodedata.normalize("NFKC", text).translate(_FOLDED)
     unseen = [c for c in set(text) if c not in "\n\t" and unicodedata.category(c) in ("Cf", "Cc")]
     text = text.translate({ord(c): None for c in unseen}) if unseen else text
