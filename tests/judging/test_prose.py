@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from memarena.judging.kinds import judge
+from memarena.judging.typed_value.plain_text import plain_text
 from memarena_dataset.gold import CounterfactualGold, Gold, TextGold
 from memarena_dataset.model import Family
 from memarena_dataset.values import AmountValue, TimeValue
@@ -74,3 +75,46 @@ def test_the_value_that_an_answer_commits_to_decides(answer: str, right: bool) -
 )
 def test_a_value_in_another_unit_is_the_same_value(answer: str, right: bool) -> None:
     assert correct("How far did I hike to the ferry?", HIKE, Family.QA, answer) is right
+
+
+TABLE_ROWS = ["Person: Place", "Goran: the Salt House", "Jamila: the Lantern Room"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "| Person | Place |\n| --- | --- |\n| Goran | the Salt House |\n| Jamila | the Lantern Room |",
+        "| Person | Place |  \n|---|---|\n\n| Goran | the Salt House |  \n| Jamila | the Lantern Room |\n",
+        "Person | Place\n--- | ---\nGoran | the Salt House\nJamila | the Lantern Room",
+    ],
+)
+def test_rows_of_a_table_stay_apart(answer: str) -> None:
+    lines = [line.strip() for line in plain_text(answer, "").splitlines()]
+    assert [line for line in lines if line] == TABLE_ROWS
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("| Who | Ferry |\n| --- | --- |\n| Uma Mensah | 7:20 am |\n| Lev Stone | 6:50 am |", True),
+        ("| Who | Ferry |\n| --- | --- |\n| Lev Stone | 6:50 am |\n| Uma Mensah | 7:20 am |", True),
+        ("| Who | Ferry |\n| --- | --- |\n| Lev Stone | 7:20 am |\n| Uma Mensah | 6:50 am |", False),
+    ],
+)
+def test_a_row_of_a_table_is_about_its_person(answer: str, right: bool) -> None:
+    assert correct("At what time is my ferry?", FERRY, Family.QA, answer) is right
+
+
+@pytest.mark.parametrize(
+    ("answer", "items"),
+    [
+        ("1) soup 2) bread", ["soup", "bread"]),
+        ("(1) soup (2) bread", ["soup", "bread"]),
+        ("1) soup 2) bread 3) tea", ["soup", "bread", "tea"]),
+        ("Both: 1) soup 2) bread", ["Both:", "soup", "bread"]),
+        ("1) soup\n2) bread", ["soup", "bread"]),
+        ("It is in room 12) of the plan.", ["It is in room 12) of the plan."]),
+    ],
+)
+def test_a_numbered_list_within_a_line_is_split_into_its_items(answer: str, items: list[str]) -> None:
+    assert [line.strip() for line in plain_text(answer, "").splitlines()] == items

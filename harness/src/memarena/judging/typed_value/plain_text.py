@@ -85,12 +85,15 @@ def _without_marks(text: str) -> str:
     # Emphasis and tags go before remarks, bullets and labels, which are recognised at the beginning of a line:
     # "**Confidence:** 0.8", "**1.** soup". The label is last, since a bullet may be before it: "- Answer: Rome".
     text = _RULE.sub("", text)
-    text = re.sub(r"^\s*\||\|\s*$", "", text, flags=re.MULTILINE)
-    text = re.sub(r"\s*\|\s*", ": ", text)
+    # Blanks around a bar, but no line break: each row is a line.
+    text = re.sub(r"^[^\S\n]*\||\|[^\S\n]*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"[^\S\n]*\|[^\S\n]*", ": ", text)
     text = re.sub(r"\s[-=–]+>\s", " → ", text)
     text = _ABOUT_ITSELF.sub("\n", _TAG.sub(" ", _MARKS.sub("", text)))
+    # Counted while the number that begins the line is there, which is a bullet too.
+    numbers = len(_INLINE_NUMBER.findall(text))
     text = _BULLET.sub("", text)
-    if len(_INLINE_NUMBER.findall(text)) > 1:
+    if numbers > 1:
         text = _INLINE_NUMBER.sub("\n", text)
     return _LABEL.sub("", text).strip()
 
