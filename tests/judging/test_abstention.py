@@ -119,6 +119,20 @@ def test_a_trap_that_is_a_sentence_is_recognised_by_its_words(answer: str, reaso
     assert judged(gold, "What did Caroline realize after her charity race?", answer).code is reason
 
 
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("I don't know. In one hundred and ten talks it was not on the third of March, half past two.", Code.DECLINES),
+        ("I don't know. In 123 talks it was not on 3 March, at 14:30.", Code.DECLINES),
+        ("I don't know. In one hundred talks it was always on the third of March, at half past two.", Code.STATES_TRAP),
+        ("I don't know. Twenty-three talks had it on the third of March, at half past two.", Code.STATES_TRAP),
+    ],
+)
+def test_numbers_in_words_before_the_trap_hide_no_denial(answer: str, reason: Code) -> None:
+    gold = AbstainGold(adversarial_answer="3 March at 14:30")
+    assert judged(gold, "When was the visit of the club?", answer).code is reason
+
+
 @given(st.text(max_size=120))
 def test_any_text_gets_a_judgment(answer: str) -> None:
     judgment = judged(GOLD, QUESTION, answer)

@@ -22,7 +22,7 @@ from memarena_dataset.values.mentions import Kind as MentionKind
 from memarena_dataset.values.mentions import Mention
 from memarena_dataset.values.names import proper_names
 from memarena_dataset.values.reading import read_text
-from memarena_dataset.values.words import content_words, tidy, words
+from memarena_dataset.values.words import content_words, words
 
 from memarena.judging.abstention import MODEL, SENTENCE_LOGITS, declines, negation_bears_on, sentences
 from memarena.judging.abstention_features import features_of, read_clauses
@@ -163,16 +163,16 @@ def _typed_mentions(text: str) -> list[Mention]:
     return [mention for mention in read_text(text).mentions if mention.kind in _TYPED_MENTIONS]
 
 
-def _trap_spans(trap: str, text: str) -> list[tuple[int, int]]:
-    """Return start and end of each mention of the trap.
+def _locate_trap(trap: str, text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return a text, as it is searched for the trap, with start and end of each mention of the trap in it.
 
-    Of a trap with typed values they are offsets in ``read_text(text).text``, of another trap in ``text`` itself.
+    A trap with typed values is searched for in the text with digits for numbers in words.
     """
     trap_values = _typed_mentions(trap)
     if trap_values:
-        mentions = read_text(text).mentions
-        return [(m.start, m.end) for m in mentions if any(value.same(m) for value in trap_values)]
-    return [match.span() for match in re.finditer(re.escape(trap), text, re.IGNORECASE)]
+        read = read_text(text)
+        return read.text, [(m.start, m.end) for m in read.mentions if any(value.same(m) for value in trap_values)]
+    return text, [match.span() for match in re.finditer(re.escape(trap), text, re.IGNORECASE)]
 
 
 def _is_denied(clause: str, answer: str, context: str, trap: str) -> bool:
@@ -184,8 +184,9 @@ def _is_denied(clause: str, answer: str, context: str, trap: str) -> bool:
         return len(answer.strip()) > len(clause) + 1
     if not _NEGATION.search(_NEGATION_THAT_ASSERTS.sub(" ", clause)):
         return False
-    first_start = min((start for start, _ in _trap_spans(trap, clause)), default=0)
-    if phrases("denied_before").search(" ".join(words(clause[:first_start])) + " "):
+    searched, spans = _locate_trap(trap, clause)
+    before = searched[: min((start for start, _ in spans), default=0)]
+    if phrases("denied_before").search(" ".join(words(before)) + " "):
         return True
     first_clause = next(iter(read_clauses(clause, context)), None)
     if first_clause is not None and (
@@ -213,7 +214,7 @@ def _is_of_another_person(clause: str, trap: str, answer: str, question: str) ->
         return False
     remark = re.sub(re.escape(trap), " ", clause, flags=re.IGNORECASE)
     asked_people = _name_words(question)
-    people = _name_words(tidy(remark))
+    people = _name_words(read_text(remark).text)  # "Twenty-three" as a first word is no name
     remark_words = set(words(_ASKER_AS_SOURCE.sub(" ", remark)))
     if _speaks_of_asked_person(asked_people, people, remark_words):
         return False
@@ -254,8 +255,9 @@ def _mask_trap(trap: str, answer: str) -> str:
 
     It is called on answers that do not state the trap's value as the answer.
     """
-    spans = _trap_spans(trap, answer) if trap else []
-    text = read_text(answer).text if spans and _typed_mentions(trap) else answer
+    text, spans = _locate_trap(trap, answer) if trap else (answer, [])
+    if not spans:
+        return answer
     for start, end in sorted(spans, reverse=True):
         text = f"{text[:start]}that{text[end:]}"
     return text
