@@ -12,7 +12,7 @@ from importlib.resources import files
 
 from memarena_dataset.values import word_lists
 
-JUDGE_VERSION = 9
+JUDGE_VERSION = 10
 """Raised by hand whenever the code gives another verdict on any answer."""
 
 _FOLDERS = ("models", "prompts", "refusals", "tables")
