@@ -10,9 +10,9 @@ of a reader, ``HOST:PORT`` by that of a backend, ``ID`` by that of a question, `
 ports.
 
 A command that serves until it is stopped must print its address and end with 0 on Ctrl-C; one that ends with ``&`` runs
-until the block ends. Two blocks run at a time, equal ones once. A fence ``LANGUAGE file=NAME`` is written to a file for
-the later blocks of its document. A fence ``sh skip=REASON`` (one of :data:`REASONS`) does not run, nor does a line with
-an ellipsis before its comment: it is a usage line.
+until the block ends. Three blocks run at a time, equal ones once. A fence ``LANGUAGE file=NAME`` is written to a file
+for the later blocks of its document. A fence ``sh skip=REASON`` (one of :data:`REASONS`) does not run, nor does a line
+with an ellipsis before its comment: it is a usage line.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _SERVES = re.compile(r"\bmemarena (?:view|annotate) (?!.*--(?:export|import))|--
 _ADDRESS = re.compile(r"http://\S+|listening on \S+")
 LIMIT_S = 480.0
 STOP_S = 30.0
-BLOCKS_AT_A_TIME = 2
+BLOCKS_AT_A_TIME = 3
 SERVES_S = 0.2
 """Seconds that a server must stay up after it printed its address."""
 FAMILIES = ("d3_confabulation", "d4_permission", "d7_qa")
@@ -372,7 +372,7 @@ def run_documents(paths: Sequence[Path], folder: Path) -> list[str]:
         futures = [threads.submit(_run_waiting, waiting, sandbox) for sandbox in sandboxes]
         try:
             results = [future.result() for future in as_completed(futures)]
-        except BaseException:  # Ctrl-C, or a server that did not start: the other thread ends now, not with the queue
+        except BaseException:  # Ctrl-C, or a server that did not start: the other threads end now, not with the queue
             with suppress(Empty):
                 while True:
                     waiting.get_nowait()
