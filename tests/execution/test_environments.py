@@ -46,17 +46,10 @@ def begin() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     processes: list[subprocess.Popen[str]] = []
 
     def command(*arguments: str) -> subprocess.Popen[str]:
-        argv = [sys.executable, "-m", "memarena", "backends", *arguments]
-        processes.append(
-            subprocess.Popen(
-                argv,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                # A background job of a shell ignores SIGINT, and its children inherit that.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
-            )
-        )
+        # A background job of a shell ignores SIGINT, and its children inherit that.
+        own_signals = ["env", "--default-signal=INT"]
+        argv = [*own_signals, sys.executable, "-m", "memarena", "backends", *arguments]
+        processes.append(subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
         return processes[-1]
 
     yield command
@@ -216,7 +209,7 @@ def test_of_two_processes_one_makes_the_environment_and_the_other_waits(mine: Gi
         out, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
         assert out.startswith("mine: environment of ")
-    assert sorted(line.partition(" ")[0] for line in first_lines) == ["making", "waiting"]
+    assert sorted(line.partition(" ")[0] for line in first_lines) == ["making", "waiting"], first_lines
     assert len(mine.pip_calls()) == 1
 
 
