@@ -40,6 +40,8 @@ _MOST_PLANNED = 0.85
 _STATEMENTS_PER_QUESTION = 0.92
 """Statements between people that a long life needs for each question; a short one needs more, as on its first day
 nothing can refer to an earlier talk, and nothing can refer to its last day."""
+SMALL_WORLD = 200
+"""Number of statements between people below which a world is small."""
 _NEWS_SHARE, _NEWS_SHARE_IF_SMALL = 0.5, 0.9
 """Share of the talks between people with news; the second in a world of fewer than WEIGHTY_AGENT_DAYS."""
 _LEFT_OUT = 0.15

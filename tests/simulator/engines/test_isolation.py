@@ -17,8 +17,7 @@ from memarena_masim.engines.offline import OfflineEngine
 from memarena_masim.facts.catalogue import catalogue
 from memarena_masim.facts.values import SpokenValue
 from memarena_masim.plan.day import DayPlan, Planner
-from memarena_masim.plan.state import Fact, FactKind, Role
-from memarena_masim.plan.statements import Choice
+from memarena_masim.plan.state import Choice, Fact, FactKind, Occasion, Role
 from memarena_masim.world.build import build_world
 
 from tests.support.model_script import Body, Script
@@ -45,7 +44,8 @@ class Gossips:
     statements: list[tuple[int, str, tuple[str, ...]]] = field(default_factory=list)
     """(Day, speaker, listeners) of every statement of the planted fact."""
 
-    def choose(self, stream: Any, day: int, speaker: str, listeners: tuple[str, ...], *rest: Any) -> Choice | None:
+    def choose(self, occasion: Occasion, *rest: Any) -> Choice | None:
+        day, speaker, listeners = occasion.day, occasion.speaker, occasion.listeners
         plants = day == DAY and not self.statements and bool(listeners)
         known = self.fact.fact_id in self.planner.knowledge.facts_heard(speaker)
         if self.leaky:
@@ -54,7 +54,7 @@ class Gossips:
             role = Role.TELL if plants else Role.RETELL
             self.statements.append((day, speaker, listeners))
             return Choice(self.fact, speaker, role, self.fact.value)
-        return self.inner(stream, day, speaker, listeners, *rest)
+        return self.inner(occasion, *rest)
 
 
 @dataclass

@@ -12,7 +12,6 @@ from string import Template
 
 from memarena_masim.engines.model import Setting
 from memarena_masim.engines.points import Ask, Point
-from memarena_masim.plan.day import speaker_index
 from memarena_masim.plan.model import SessionPlan
 from memarena_masim.world.build import relation
 
@@ -37,7 +36,7 @@ class Brief:
     def names(self) -> tuple[str, ...]:
         """Return the speaker's first name, by turn."""
         return tuple(
-            self.plan.speakers[speaker_index(self.plan, turn)].first_name for turn in range(self.plan.turn_count)
+            self.plan.speakers[self.plan.speaker_index(turn)].first_name for turn in range(self.plan.turn_count)
         )
 
     def points_in(self, turn: int) -> tuple[Point, ...]:
@@ -50,7 +49,7 @@ class Brief:
 
     def words_of(self, turn: int) -> int:
         """Return the number of words aimed at in a turn."""
-        assistant = self.plan.speakers[speaker_index(self.plan, turn)].assistant
+        assistant = self.plan.speakers[self.plan.speaker_index(turn)].assistant
         return round(self.plan.words_per_turn * (0.75 if assistant else 1.0))
 
     def topic_of(self, turn: int) -> str:

@@ -20,7 +20,6 @@ from memarena_masim.engines.points import asks_of, points_of
 from memarena_masim.engines.prompting import TURN_SCHEMA, Brief, session_prompt, session_schema, turn_prompt
 from memarena_masim.engines.replies import ReadSession, read_session, read_text
 from memarena_masim.engines.tally import Tally
-from memarena_masim.plan.day import speaker_index
 from memarena_masim.plan.model import SessionPlan
 from memarena_masim.plan.state import StatedFact
 from memarena_masim.realization.spoken import SpokenTurn
@@ -261,7 +260,7 @@ class SessionWriter:
 
     def _spoken(self, turn: int, text: str) -> SpokenTurn:
         count = len(self._plan.speakers)
-        speaker = speaker_index(self._plan, turn)
+        speaker = self._plan.speaker_index(turn)
         return SpokenTurn(speaker, (speaker - 1 if turn else speaker + 1) % count, text)
 
     def _words_in(self, turn: int) -> int:

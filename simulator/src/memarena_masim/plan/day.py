@@ -10,10 +10,9 @@ be about; *small talk* is facts that are only mentioned. Both keep to the talk's
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import combinations
-from typing import Any
 
 from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import Catalogue
@@ -21,19 +20,24 @@ from memarena_masim.facts.parting import parted
 from memarena_masim.facts.values import WEEKDAYS, day_words
 from memarena_masim.phrases.library import library
 from memarena_masim.phrases.scenes import BEATS
+from memarena_masim.plan.community import CommunityTalk
 from memarena_masim.plan.courses import Courses, Telling, tellings
 from memarena_masim.plan.events import plan_events, talk_of
 from memarena_masim.plan.facts import FactSource, opaque
+from memarena_masim.plan.follow_ups import FollowUps
 from memarena_masim.plan.frames import frame_of
+from memarena_masim.plan.history import History, Notes
 from memarena_masim.plan.impressions import Feeling, Impressions, felt
 from memarena_masim.plan.lines import Lines, Met
 from memarena_masim.plan.meetings import TALKED_OF_DAYS, DayMeetings, Meeting
 from memarena_masim.plan.model import NEWS, Kind, SessionPlan, Speaker, Statement, Thread
+from memarena_masim.plan.own_facts import OwnFacts
 from memarena_masim.plan.popularity import Theme
+from memarena_masim.plan.probes import draw_probe, probed
 from memarena_masim.plan.schedule import SLOTS, DaySchedule, plan_schedules
 from memarena_masim.plan.small_talk import Exchange, SmallTalk
-from memarena_masim.plan.state import FactKind, Knowledge, Role, StatedFact, turn_id
-from memarena_masim.plan.statements import Choice, Chooser
+from memarena_masim.plan.state import Choice, FactKind, Knowledge, Occasion, Role, StatedFact, turn_id
+from memarena_masim.plan.statements import Chooser
 from memarena_masim.plan.talk_facts import TalkFacts
 from memarena_masim.plan.threads import first_story, threads_with_assistant, two_stories, with_news
 from memarena_masim.plan.wishes import Wishes
@@ -43,8 +47,6 @@ from memarena_masim.world.model import Person, World, WorldEvent
 
 _STATEMENTS_TO_ASSISTANT = (0, 1, 1, 1)
 """Numbers of planned statements in a session with an assistant, each with the same chance."""
-PROBES = (("fact_recall", 0.5), ("conflict_probe", 0.2), ("temporal_probe", 0.3))
-"""Kinds of memory probes, with their shares."""
 _PROBED = 0.7
 """Chance that a statement of a memory probe is the answer to a question of the assistant."""
 _TURNS_WITH_ASSISTANT = (11, 13, 13)  # odd, so that the assistant has the last word
@@ -98,8 +100,8 @@ class DayPlan:
     """Talks between two people at which a later day may look back."""
     tellings: tuple[Telling, ...] = ()
     """Halves of scenes that were told."""
-    noted: tuple[frozenset[Any], ...] = ()
-    """Memory of the day of the ``Chooser``, for its ``commit``."""
+    noted: Notes = field(default_factory=dict)
+    """What the ``History`` noted on the day, for its ``commit``."""
     met: frozenset[Met] = frozenset()
     """Lines around statements that people said or heard."""
 
@@ -124,8 +126,12 @@ class Planner:
         words = library(config.words)
         self.catalogue, mentioned = parted(catalogue, config.key)
         source, wishes = FactSource(config, self.catalogue), Wishes(config, world, self._names)
-        self._chooser = Chooser(config, world, self.catalogue, source, self.knowledge, wishes)
-        self._small_talk = SmallTalk(config, world, mentioned, self._chooser.attributes, wishes)
+        self._history = History(config, self.knowledge)
+        own_facts = OwnFacts(config, self.catalogue, source, wishes, self._history)
+        community_talk = CommunityTalk(world, source, self._history)
+        follow_ups = FollowUps(self.catalogue, source, wishes, self._history)
+        self._chooser = Chooser(config, self.catalogue, own_facts, community_talk, follow_ups, self._history)
+        self._small_talk = SmallTalk(config, world, mentioned, own_facts.popularity.attributes, wishes)
         self._talk_facts = TalkFacts(config, self.catalogue, self._chooser, self._small_talk, self._earlier)
         names = {"man": pools(config.words)["other_men"], "woman": pools(config.words)["other_women"]}
         self._courses = Courses(words, names, config.key)
@@ -138,7 +144,7 @@ class Planner:
 
     def plan(self, day: int) -> DayPlan:
         """Plan the next day."""
-        self._chooser.begin_day(day)
+        self._history.begin_day(day)
         self._courses.begin_day()
         self._lines.begin_day(day)
         self._exchanges_today = Counter()
@@ -173,7 +179,7 @@ class Planner:
             mentioned=tuple(mentioned),
             talks=tuple(talks),
             tellings=tuple(day_tellings),
-            noted=self._chooser.noted,
+            noted=self._history.noted,
             met=self._lines.noted,
         )
 
@@ -181,7 +187,7 @@ class Planner:
         """Add a day to the state, at midnight: statements become known, feelings become impressions."""
         self.knowledge.commit(list(plan.stated))
         self.impressions.commit(list(plan.feelings))
-        self._chooser.commit(plan.noted)
+        self._history.commit(plan.noted)
         self._courses.commit(plan.tellings)
         self._lines.commit(plan.day, plan.met)
         self._exchanges.update(
@@ -242,7 +248,7 @@ class Planner:
             event=talk_of(meeting.event, meeting.people, self._names) if meeting.event else None,
             relation=_relation(self.world, meeting.people),
             looks_back=self._looks_back(past_talk, day) if past_talk else ("", ""),
-            sub_kind=_probe(stream) if kind is Kind.PROBE else "",
+            sub_kind=draw_probe(stream) if kind is Kind.PROBE else "",
             words_per_turn=_WORDS_PER_TURN[meeting.modality],
         )
         if not assistant:
@@ -296,7 +302,7 @@ class Planner:
         count = stream.pick(_STATEMENTS_TO_ASSISTANT)
         news = news_turns(plan)
         free_turns = {
-            person.agent_id: [turn for turn in news if speaker_index(plan, turn) == index]
+            person.agent_id: [turn for turn in news if plan.speaker_index(turn) == index]
             for index, person in enumerate(people)
         }
         ids = tuple(person.agent_id for person in people)
@@ -310,7 +316,7 @@ class Planner:
             speaker = stream.pick(possible_speakers)
             if self.config.pace < 1 and not stream.chance(self.config.pace):
                 continue
-            choice = self._choose(stream, plan, speaker, tuple(agent for agent in ids if agent != speaker), theme)
+            choice = self._choose(plan, Occasion(stream, plan.day, speaker, (), theme))
             if choice is None:
                 continue
             theme = theme or self._chooser.draw_theme(stream, choice.fact)
@@ -323,15 +329,13 @@ class Planner:
             stated.append(_provenance(statement_id, choice, plan, turn, ids))
         return replace(plan, statements=tuple(statements)), stated, theme or self._chooser.draw_theme(stream, None)
 
-    def _choose(
-        self, stream: Stream, plan: SessionPlan, speaker: str, listeners: tuple[str, ...], theme: Theme
-    ) -> Choice | None:
+    def _choose(self, plan: SessionPlan, occasion: Occasion) -> Choice | None:
         """Choose a planned statement, in a memory probe mostly one that the assistant asks for; None if none fits."""
-        if plan.kind is Kind.PROBE and stream.chance(_PROBED):
-            choice = self._choose_probed(plan.sub_kind, stream, speaker)
+        if plan.kind is Kind.PROBE and occasion.stream.chance(_PROBED):
+            choice = probed(plan.sub_kind, occasion.stream, occasion.speaker, self._history)
             if choice is not None:
                 return choice
-        return self._chooser.choose(stream, plan.day, speaker, listeners, plan.kind.with_assistant, theme)
+        return self._chooser.choose(occasion)
 
     def _add_small_talk(self, plan: SessionPlan, theme: Theme) -> tuple[SessionPlan, list[StatedFact]]:
         """Return an assistant's session with small talk in those turns for news that state nothing planned."""
@@ -364,16 +368,6 @@ class Planner:
         plan = replace(plan, statements=tuple(by_turn.values()))
         self._exchanges_today.update(_exchange(plan, statement) for statement in plan.statements)
         return self._lines.with_lines(stream, plan), mentioned
-
-    def _choose_probed(self, sub_kind: str, stream: Stream, owner: str) -> Choice | None:
-        """Choose what the assistant asks its owner about in a memory probe of ``sub_kind``; None if nothing fits."""
-        match sub_kind:
-            case "conflict_probe":
-                return self._chooser.conflict_probe(stream, owner)
-            case "temporal_probe":
-                return self._chooser.temporal_probe(stream, owner)
-            case _:
-                return self._chooser.recall(stream, owner)
 
     def _statement(self, statement_id: str, choice: Choice, plan: SessionPlan, turn: int) -> Statement:
         """Return a choice as the statement of a turn: the bank rules that word it, and the text of each slot."""
@@ -424,11 +418,6 @@ class Planner:
         return self._names[past_talk.listener], day_words(today, talk_date).removeprefix("on ")
 
 
-def speaker_index(plan: SessionPlan, turn: int) -> int:
-    """Return the speaker of a turn, as an index into the plan's speakers."""
-    return plan.speaker_index(turn)
-
-
 def news_turns(plan: SessionPlan) -> list[int]:
     """Return the turns that may state a fact: those for news, except for a talk's first, last and an assistant's."""
     first, turn_indices = 0, list[int]()
@@ -436,12 +425,12 @@ def news_turns(plan: SessionPlan) -> list[int]:
         if thread.topic == NEWS:
             turn_indices += range(max(first, 1), min(first + thread.turns, plan.turn_count - 1))
         first += thread.turns
-    return [turn for turn in turn_indices if not plan.speakers[speaker_index(plan, turn)].assistant]
+    return [turn for turn in turn_indices if not plan.speakers[plan.speaker_index(turn)].assistant]
 
 
 def _speaker_and_next(plan: SessionPlan, turn: int) -> tuple[str, str]:
     """Return the agent ids of the speaker of a turn and of the turn after it."""
-    return plan.speakers[speaker_index(plan, turn)].agent_id, plan.speakers[speaker_index(plan, turn + 1)].agent_id
+    return plan.speakers[plan.speaker_index(turn)].agent_id, plan.speakers[plan.speaker_index(turn + 1)].agent_id
 
 
 def _exchange(plan: SessionPlan, statement: Statement) -> Exchange:
@@ -472,20 +461,8 @@ def _relation(world: World, people: tuple[str, ...]) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def _probe(stream: Stream) -> str:
-    """Draw the kind of a memory probe."""
-    return stream.weighted([name for name, _ in PROBES], [share for _, share in PROBES])
-
-
 def _assistant_of(owner: Person) -> Speaker:
-    return Speaker(
-        owner.assistant_id,
-        "Assistant",
-        leaning=0,
-        pace=1.0,
-        fillers=_ASSISTANT_FILLERS,
-        assistant=True,
-    )
+    return Speaker(owner.assistant_id, "Assistant", leaning=0, pace=1.0, fillers=_ASSISTANT_FILLERS, assistant=True)
 
 
 def _provenance(statement_id: str, choice: Choice, plan: SessionPlan, turn: int, people: tuple[str, ...]) -> StatedFact:

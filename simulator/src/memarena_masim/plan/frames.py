@@ -12,8 +12,7 @@ from memarena_masim.config import WorldConfig
 from memarena_masim.facts.catalogue import Catalogue, PersonForm, in_person
 from memarena_masim.facts.values import day_words
 from memarena_masim.plan.model import Statement
-from memarena_masim.plan.state import FactKind, Role
-from memarena_masim.plan.statements import Choice
+from memarena_masim.plan.state import Choice, FactKind, Role
 
 _WITHOUT_OPINION = frozenset(("find", "fate", "friends", "not_friends"))
 """Attributes whose statements are answered by lines that name them, instead of by an opinion."""

@@ -10,8 +10,7 @@ from memarena_masim.config import NEAREST_DATE_DAYS, WorldConfig
 from memarena_masim.facts.catalogue import Catalogue, base
 from memarena_masim.plan.facts import FactSource
 from memarena_masim.plan.popularity import Theme
-from memarena_masim.plan.state import Fact, Role
-from memarena_masim.plan.statements import Choice
+from memarena_masim.plan.state import Choice, Fact, Role
 from memarena_masim.plan.wishes import SAYS_NOTHING, Wishes
 from memarena_masim.rng import Stream
 from memarena_masim.world.model import World

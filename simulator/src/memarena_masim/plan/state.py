@@ -1,4 +1,4 @@
-"""Records facts and statements, and who knows which fact from which statements.
+"""Records facts, the choice of what is stated, statements, and who knows which fact from which statements.
 
 ``Knowledge`` changes only by ``commit``, at midnight: a statement is known to its hearers from the next day on.
 """
@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
 
-from memarena_dataset.values import DateValue
-
 from memarena_masim.facts.values import SpokenValue
-from memarena_masim.plan.wishes import Wish
+from memarena_masim.plan.popularity import Theme
+from memarena_masim.plan.wishes import SAYS_NOTHING, Wish
+from memarena_masim.rng import Stream
 
 
 class FactKind(str, Enum):
@@ -75,15 +75,45 @@ class Fact:
         """Return the kind by which a catalogue's themes list the fact."""
         return self.attribute if self.kind in (FactKind.DETAIL, FactKind.COMMUNITY) else self.kind.value
 
-    def is_over(self, today: date) -> bool:
-        """Whether it is a detail whose date is before ``today``; such a detail is not stated."""
-        value = self.value.value
-        return isinstance(value, DateValue) and self.kind is FactKind.DETAIL and value.date < today.isoformat()
-
     @property
     def about(self) -> str:
         """Return attribute and item as ``facts.jsonl`` has them."""
         return f"{self.attribute}: {self.item}" if self.item else self.attribute
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A statement to be made: ``value`` is as stated, which for a version differs from the fact's."""
+
+    fact: Fact
+    speaker: str
+    role: Role
+    value: SpokenValue
+    wish: Wish = SAYS_NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """An occasion for ``speaker`` to state a fact of ``theme`` to ``listeners`` (empty: to their assistant)."""
+
+    stream: Stream
+    day: int
+    speaker: str
+    listeners: tuple[str, ...]
+    theme: Theme
+
+    @property
+    def hearers(self) -> tuple[str, ...]:
+        """Return who hears the fact: the listeners, or the speaker's assistant."""
+        return self.listeners or (f"assistant_{self.speaker}",)
+
+    def fits(self, kind: str) -> bool:
+        """Whether facts of a kind (``Fact.theme_kind``) are of the theme."""
+        return self.theme is None or kind in self.theme
+
+    def choice(self, fact: Fact, role: Role = Role.TELL) -> Choice:
+        """Return the choice that the speaker states ``fact`` as it is."""
+        return Choice(fact, self.speaker, role, fact.value)
 
 
 @dataclass(frozen=True, slots=True)

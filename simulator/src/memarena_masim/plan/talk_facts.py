@@ -10,8 +10,8 @@ from memarena_masim.facts.catalogue import Catalogue
 from memarena_masim.plan.model import Invite, SessionPlan
 from memarena_masim.plan.popularity import Theme
 from memarena_masim.plan.small_talk import Exchange, SmallTalk
-from memarena_masim.plan.state import Role
-from memarena_masim.plan.statements import Choice, Chooser
+from memarena_masim.plan.state import Choice, Occasion, Role
+from memarena_masim.plan.statements import Chooser
 from memarena_masim.plan.threads import Slot, asides, first_slot, next_slot
 from memarena_masim.rng import Stream
 
@@ -118,7 +118,7 @@ class TalkFacts:
         others = tuple(agent for agent in ids if agent != speaker)
         choice, planned = None, stream.chance(self._config.planned)
         if planned:
-            choice = self._chooser.choose(stream, plan.day, speaker, others, False, theme, possible)
+            choice = self._chooser.choose(Occasion(stream, plan.day, speaker, others, theme), possible)
         if choice is None:
             planned = False
             texts = {text for fact in facts for text in (fact.choice.fact.item, fact.choice.value.text)}
