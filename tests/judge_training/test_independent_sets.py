@@ -22,7 +22,7 @@ from memarena.judging.prompt_injection import speaks_to_marker
     [
         ("assistant_answers", 15, 7),
         ("assistant_answers_second", 7, 10),
-        ("assistant_answers_third", 15, 10),
+        ("assistant_answers_third", 17, 10),
         ("assistant_answers_fourth", 5, 1),
         ("values_blind", 31, 9),
         ("values_blind_extra", 12, 7),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from memarena.judging.kinds import open_answer
-from memarena.judging.typed_value import claims, compare, segments
+from memarena.judging.typed_value import claims, compare
 from memarena.log.records import EvidenceSession, EvidenceTurn
 from memarena_dataset.values import terms
 
@@ -107,9 +107,8 @@ RULES: Mapping[str, Patch] = {
     "whose value it is": (claims, "_holder", _nothing),
     "which version it is": (claims, "version_of", _nothing),
     "which matter it is about": (claims, "_matter", _nothing),
-    "what is said to be probable, or beside it": (claims, "_without_asides", list),
+    "what is said to be probable, or next to it": (claims, "_without_asides", list),
     "what is denied": (claims, "_denied", _never),
-    "a colon behind a clause of telling": (segments, "_ends_telling", _never),
     "who said which version": (compare, "_swapped", _never),
     "other values that are explained": (compare, "_is_explained", _never),
     "a speaker's name before the answer": (open_answer, "without_speaker", lambda text, _: text),

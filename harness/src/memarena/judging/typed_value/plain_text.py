@@ -22,7 +22,7 @@ _RULE = re.compile(r"^[\s|:+-]{3,}$", re.MULTILINE)
 """A line that is only drawn: ``| --- | --- |``."""
 _BULLET = re.compile(r"^\s*(?:[-*•‣▪–+]|\(?\d{1,2}[.)]|\(?[a-h]\))\s+(?=\S)", re.MULTILINE)
 """The beginning of a line of a list: ``- ``, ``2. ``, ``(b) ``."""
-_INLINE_NUMBER = re.compile(r"(?:(?<=\s)|^)\(?\d{1,2}\)\s+")
+_INLINE_NUMBER = re.compile(r"(?:(?<=\s)|^)\(?(\d{1,2})\)\s+")
 """A number of a list within a line: the ``2) `` of ``1) soup 2) bread``."""
 _ANSWER_KEYS = ("answer", "final_answer", "final answer", "response", "result", "value")
 """Names of a JSON field that has the answer, the most likely first; if an object has such a field, its other fields are
@@ -90,12 +90,31 @@ def _without_marks(text: str) -> str:
     text = re.sub(r"[^\S\n]*\|[^\S\n]*", ": ", text)
     text = re.sub(r"\s[-=–]+>\s", " → ", text)
     text = _ABOUT_ITSELF.sub("\n", _TAG.sub(" ", _MARKS.sub("", text)))
-    # Counted while the number that begins the line is there, which is a bullet too.
-    numbers = len(_INLINE_NUMBER.findall(text))
-    text = _BULLET.sub("", text)
-    if numbers > 1:
-        text = _INLINE_NUMBER.sub("\n", text)
+    # Before bullets, since the number that begins a line is both.
+    text = _BULLET.sub("", _with_a_line_for_each_item(text))
     return _LABEL.sub("", text).strip()
+
+
+def _with_a_line_for_each_item(text: str) -> str:
+    """Return the text with each item of a numbered list on a line, without its number: ``1) soup 2) bread``.
+
+    Numbers of a list count up; others stay: the ``(20)`` of ``1) bread, (20) euros 2) soup``.
+    """
+    numbers = [int(number) for number in _INLINE_NUMBER.findall(text)]
+    first = 1 if 1 in numbers else next(iter(numbers), 1)
+    due, counts_up = first, False
+
+    def begins_line(match: re.Match[str]) -> str:
+        nonlocal due, counts_up
+        number = int(match[1])
+        if number not in (due, first):
+            return match[0]
+        counts_up |= number > first
+        due = number + 1
+        return "" if match.start() == 0 or text[match.start() - 1] == "\n" else "\n"
+
+    split = _INLINE_NUMBER.sub(begins_line, text)
+    return split if counts_up else text
 
 
 def with_antecedents(text: str) -> str:

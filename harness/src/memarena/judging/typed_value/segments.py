@@ -12,10 +12,6 @@ from memarena.judging.typed_value.masking import Mask, Token
 TABLE = "claims.v1.toml"
 VALUES = (Mask.VALUE, Mask.CHANGED, Mask.PREMISE, Mask.RIVAL)
 """Masks that are values."""
-_PEOPLE = (Mask.ASKED, Mask.OTHER, Mask.RIVAL)
-"""Masks that may be people."""
-_TELLING_REACH_WORDS = 8
-"""Words after a person in which a verb of telling is looked for."""
 _SENTENCE = frozenset((".", "!", "?", "\n"))
 """Tokens that end a sentence."""
 _CONCLUDES = frozenset(("so", "hence", "therefore", "thus"))
@@ -82,14 +78,12 @@ def _is_aside(tokens: Sequence[Token], n: int) -> bool:
 
 
 def _cuts_segment(tokens: Sequence[Token], n: int) -> bool:
-    """Whether a segment ends at a token: a contrast, a comma or ``and`` before another person or value, a colon."""
+    """Whether a segment ends at a token: a contrast, or a comma or ``and`` before another person or value."""
     word = tokens[n].word
     if any(_is_aside(tokens, at) for at in (n - 1, n, n + 1)):
         return False
     if word in _CUT:
         return word != "but" or not phrases("all_but").search(words_of(tokens, max(0, n - 2), n).rstrip())
-    if word == ":":
-        return _ends_telling(tokens, n)
     if word not in (",", "and"):
         return False
     ahead = tokens[n + 1 : n + 4]
@@ -99,22 +93,3 @@ def _cuts_segment(tokens: Sequence[Token], n: int) -> bool:
     has_before = any(t.mask in VALUES for t in tokens[max(0, n - 12) : n])
     has_person = any(t.mask in (Mask.OTHER, Mask.ASKED) for t in ahead[:2])
     return has_before and (has_person or any(t.mask in VALUES for t in ahead) or word == ",")
-
-
-def _ends_telling(tokens: Sequence[Token], n: int) -> bool:
-    """Whether a colon ends a clause of telling: ``OTHER passed it on to you last week : VALUE``.
-
-    No person of such a clause holds the value. One whose name is right before the colon does (``OTHER : VALUE``), and
-    so may one with a possessive (``you told me of OTHER 's ferry : VALUE``).
-    """
-    low, _ = sentence_of(tokens, n)
-    people = [at for at in range(low, n) if tokens[at].mask in _PEOPLE]
-    if not people or people[-1] == n - 1:
-        return False
-    tellers = [at for at in people if _tells(words_of(tokens, at + 1, min(n, at + _TELLING_REACH_WORDS)))]
-    return bool(tellers) and all(token.word != "'s" for token in tokens[tellers[0] : n])
-
-
-def _tells(words: str) -> bool:
-    """Whether words after a person begin with a verb of telling."""
-    return bool(phrases("source_behind").match(words) or phrases("told_it").match(words))
