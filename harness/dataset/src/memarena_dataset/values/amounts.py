@@ -14,7 +14,7 @@ _NUMBER = re.compile(
     r"(?P<before>[$€£¥]\s?)?(?<![\w.])(?<!\d[:/-])"
     r"(?P<number>\d{1,3}(?:\.\d{3})+,\d{1,2}|\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?"
     r"|\d+(?:[.,]\d+)?)"
-    r"(?P<half>[\s-]+and[\s-]+a[\s-]+half\b(?!\s+of\b))?"
+    r"(?P<half>[\s-]+and[\s-]+a[\s-]+half\b(?!\s+of\b|-(?:price|baked|hearted|eaten|term|time|way)))?"
     r"(?P<factor>\s?(?:k|m|bn)(?!\w))?(?![\d:/]|-\d|(?:st|nd|rd|th)\b)"
     r"(?:(?:[^\S\n]|-)?(?P<unit>[%€$£¥°]|[a-z][a-z-]*))?",
     re.IGNORECASE,

@@ -37,7 +37,10 @@ _NEAR_DAYS = {"tomorrow": {1, 2}, "yesterday": {-1, -2}, "last night": {-1}, "ov
 
 
 def numbers_in(text: str) -> frozenset[float]:
-    """Return every number in a text: "six hundred and forty", "1,250", "24", "a dozen"."""
+    """Return every number in a text: "six hundred and forty", "1,250", "24", "a dozen".
+
+    Digits before a size count too: "2.5 million" is both 2.5 and 2,500,000.
+    """
     return frozenset(_numbers(text))
 
 

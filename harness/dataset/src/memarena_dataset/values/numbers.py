@@ -34,15 +34,17 @@ _SHARE = (
 )
 """A share of the size that follows: ``half a`` before ``million``; after ``two and`` it belongs to that number."""
 _DIGITS = (
-    rf"(?<![\w.,:/'⁄])(?:\d{{1,3}}(?:,\d{{3}}){{1,4}}(?:\.\d{{1,6}})?|\d{{1,15}}(?:[.,]\d{{1,6}})?)"
-    rf"(?:[^\S\n]+and{_GAP}{_SHARE}|(?:[^\S\n]+|-)?){_BEFORE_SIZE}"
+    rf"(?<![\w.,:/'⁄])(?!(?:19|20)\d\d[^\S\n])(?:\d{{1,3}}(?:,\d{{3}}){{1,4}}(?:\.\d{{1,6}})?|\d{{1,15}}(?:[.,]\d{{1,6}})?)"
+    rf"(?:(?:[^\S\n]+|-)and{_GAP}{_SHARE}|(?:[^\S\n]+|-)?){_BEFORE_SIZE}"
 )
-"""Digits before a size, in the same line: the ``2.5`` of ``2.5 million``, the ``2 and a half`` of the like."""
+"""Digits before a size, in the same line: the ``2.5`` of ``2.5 million``, and ``2 and a half`` before ``million``.
+
+A year is none: the ``2023`` of ``in 2023 thousand people came``."""
 _WORD = rf"(?:{_DIGITS})?(?:{_BY_LETTER})"
 _SEQUENCE = re.compile(
     rf"(?<!\w)(?:a {_BEFORE_SIZE}|{_SHARE})?{_WORD}(?:(?:{_GAP}and{_GAP}{_SHARE}|{_GAP}|\s+and\s+){_WORD})*"
     # A share after the size: "a million and a half".
-    rf"(?:(?:(?<=dozen)|(?<=thousand)|(?<=llion)){_GAP}and{_GAP}a{_GAP}(?:half|quarter))?\b",
+    rf"(?:(?:(?<=dozen)|(?<=thousand)|(?<=llion)){_GAP}and{_GAP}a{_GAP}(?:half|quarter)(?!{_GAP}of\b|-[a-z]))?\b",
     re.I,
 )
 _ORDINAL_WORDS = """
@@ -77,7 +79,7 @@ _COUNTABLE = re.compile(
 def digits_for_words(text: str, every_digit: bool = False) -> str:
     """Return the text with spelled-out numbers as digits: ``four thousand two hundred`` is ``4200``, ``two`` is ``2``.
 
-    Digits before a size and shares of one are part of the number: ``2.5 million``, ``half a million``.
+    Digits before a size and shares of a size are part of the number: ``2.5 million``, ``half a million``.
     Single digits stay separate (``four two`` is ``4 2``); years in two halves are joined (``nineteen eighty`` is
     ``1980``). A lone ``one`` is replaced only before a unit such as ``hour``, since it is mostly a pronoun, or with
     ``every_digit``.
@@ -120,6 +122,8 @@ class _Group:
     room: int = 100
     """The value of the next word must be below this to continue the group."""
     scale: int = 1
+    multiplied: bool = False
+    """Whether a hundred or a dozen is in ``value``."""
 
     @property
     def total(self) -> Decimal:
@@ -176,11 +180,14 @@ def _takes_share(group: _Group, words: Sequence[str], index: int) -> bool:
     """Add a share after ``and`` to the group that it belongs to; return whether it belongs to this one."""
     share, following = _SHARES[words[index]], words[index + 1 : index + 2]
     if not following:
-        # "a million and a half", and "a dozen and a half", whose size is in the value.
+        # "a million and a half"; and "a dozen and a half", whose dozen is in the value already.
         group.value = (1 if group.value is None else group.value) + share * (12 if group.scale == 1 else 1)
         return True
     if group.scale > 1 or group.value is None or following[0] in _SMALL_WORDS:
         # "two and half a million" is two numbers.
+        return False
+    if group.multiplied and following[0] in _MULTIPLES:
+        # So is "two dozen and a half dozen".
         return False
     group.value, group.room = group.value + share, 0
     return True
@@ -207,7 +214,8 @@ def _takes(group: _Group, word: str, joined_by_and: bool) -> bool:
 def _value_of(word: str) -> Decimal:
     """Return the value of a word for a number below 100, of a share, or of digits such as ``1,200`` and ``2,5``."""
     if word[0].isdigit():
-        return Decimal(word.replace(",", "") if re.search(r",\d{3}\b", word) else word.replace(",", "."))
+        is_grouped = re.search(r",\d{3}\b", word) and not word.startswith("0")
+        return Decimal(word.replace(",", "") if is_grouped else word.replace(",", "."))
     return Decimal(_SHARES.get(word, _UNITS.get(word, _TENS.get(word, 0))))
 
 
@@ -216,6 +224,7 @@ def _take_multiple(group: _Group, size: int) -> bool:
     if group.value is not None and not 0 < group.value <= 99:
         return False
     group.value, group.room = (1 if group.value is None else group.value) * Decimal(size), 100 if size == 100 else 0
+    group.multiplied = True
     return True
 
 
