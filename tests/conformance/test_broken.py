@@ -1,4 +1,6 @@
-"""Tests that each broken backend fails exactly its checks of defects.toml, and that sound backends pass.
+"""Tests that each broken backend fails its checks of defects.toml and no other of those run; sound backends pass.
+
+A defect is held to its own checks and a third of the others (``SHARE``), since all of them take three times as long.
 
 It holds the conformance suite to both sides: a defect that passes stays hidden in a vendor's backend, and a check that
 fails for another reason blames a vendor falsely.
@@ -31,7 +33,7 @@ COSTLY = {"dig.every-field", "gen.concurrent", "lim.frame", "txt.times"}
 CHOSEN = LONG | COSTLY | {check.check_id for check in all_checks() if check.chapter == "life"}
 """Run for the sound backends, and for those whose row names them."""
 SHARE = 3
-"""A defect meets one of so many other checks, by both names: together the defects meet each check some 25 times."""
+"""A defect meets one of so many other checks, by both names: each check meets at least 34 defects of others."""
 
 
 def checks_for(name: str, row: dict[str, Any]) -> list[str]:

@@ -46,7 +46,7 @@ def begin() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     processes: list[subprocess.Popen[str]] = []
 
     def command(*arguments: str) -> subprocess.Popen[str]:
-        # A background job of a shell ignores SIGINT, and its children inherit that.
+        # A background job of a shell ignores SIGINT, and its children inherit that. (env of coreutils 8.31 or newer.)
         own_signals = ["env", "--default-signal=INT"]
         argv = [*own_signals, sys.executable, "-m", "memarena", "backends", *arguments]
         processes.append(subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
