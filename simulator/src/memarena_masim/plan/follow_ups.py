@@ -41,7 +41,8 @@ class FollowUps:
 
     def fate(self, occasion: Occasion) -> Choice | None:
         """Choose a find that the speaker named to the only listener, to state what became of it; once per find."""
-        heard = self._knowledge.facts_heard(*occasion.listeners)
+        (listener,) = occasion.listeners
+        heard = self._knowledge.facts_heard(listener)
         finds = [
             fact
             for key, fact in self._knowledge.told.get(occasion.speaker, {}).items()
@@ -127,7 +128,10 @@ class FollowUps:
         return None
 
     def _open_to_second_wish(self, first: StatedFact, occasion: Occasion) -> bool:
-        """Whether the listener first heard a guarded fact from its subject, with a wish that names others by name."""
+        """Whether the listener first heard a guarded fact from its subject, with a wish that names others.
+
+        It must not be over, nor have a second wish for this listener already.
+        """
         fact, named = first.fact, first.wish.named
         from_subject = fact.guarded and first.speaker == fact.subject and occasion.fits(fact.theme_kind)
         names_others = bool(named) and set(named).isdisjoint((occasion.speaker, *occasion.listeners))
