@@ -118,6 +118,7 @@ def test_a_row_of_a_table_is_about_its_person(answer: str, right: bool) -> None:
         ("1) Lev paid 30 euros\n2) You paid (20) euros", ["Lev paid 30 euros", "You paid (20) euros"]),
         ("You paid (20) euros, 1) for soup 2) for bread", ["You paid (20) euros,", "for soup", "for bread"]),
         ("You paid (20) or (20) euros", ["You paid (20) or (20) euros"]),
+        ("1) 2) soup 3) bread", ["soup", "bread"]),
     ],
 )
 def test_a_numbered_list_within_a_line_is_split_into_its_items(answer: str, items: list[str]) -> None:

@@ -102,16 +102,19 @@ def _with_a_line_for_each_item(text: str) -> str:
     """
     numbers = [int(number) for number in _INLINE_NUMBER.findall(text)]
     first = 1 if 1 in numbers else next(iter(numbers), 1)
-    due, counts_up = first, False
+    due, counts_up, line_start = first, False, 0
 
     def begins_line(match: re.Match[str]) -> str:
-        nonlocal due, counts_up
+        nonlocal due, counts_up, line_start
         number = int(match[1])
         if number not in (due, first):
             return match[0]
         counts_up |= number > first
         due = number + 1
-        return "" if match.start() == 0 or text[match.start() - 1] == "\n" else "\n"
+        # No empty lines: for bullets, a run of them is read once for each of its lines.
+        is_at_start = match.start() == line_start or text[match.start() - 1] == "\n"
+        line_start = match.end()
+        return "" if is_at_start else "\n"
 
     split = _INLINE_NUMBER.sub(begins_line, text)
     return split if counts_up else text
