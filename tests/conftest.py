@@ -113,7 +113,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Take modules and tests out of garbage collection, and collect seldom: it was a tenth of the tests' time."""
+    """Take modules and tests out of garbage collection, and collect seldom: it was a tenth of simulator tests' time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
