@@ -420,6 +420,21 @@ def test_a_child_that_is_killed_while_it_starts_is_started_again(
     assert (tmp_path / "struck").read_text() == "xxx"
 
 
+def test_an_address_is_read_once_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is opened and not yet written is no address."""
+    (tmp_path / "slow_server.py").write_text(
+        "import sys, time\n"
+        "with open(sys.argv[2], 'w') as file:\n"
+        "    time.sleep(0.2)\n"
+        "    file.write('127.0.0.1:9')\n"
+        "time.sleep(600)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    process, url = start_child("slow", "slow_server", tmp_path, [])
+    process.stop()
+    assert url == "http://127.0.0.1:9/v1"
+
+
 @pytest.mark.parametrize("words", ["Service Unavailable", "Loading model"])
 def test_a_health_check_that_never_passes_ends_with_a_timeout(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for bound in ("LOADING_TIMEOUT_S", "UNSTATED_TIMEOUT_S", "_POLL_S"):

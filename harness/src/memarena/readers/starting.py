@@ -250,8 +250,7 @@ def start_child(
         except ProcessError as error:
             raise ReaderError(f"reader {name}: {error}") from error
         try:
-            _await_address(name, process, address_file)
-            return process, f"http://{address_file.read_text(encoding='utf-8').strip()}/v1"
+            return process, f"http://{_await_address(name, process, address_file)}/v1"
         except BaseException as error:
             process.stop()
             if not (starts_left and isinstance(error, ReaderError) and process.killed()):
@@ -260,10 +259,10 @@ def start_child(
     raise AssertionError("the last start returns or raises")
 
 
-def _await_address(name: str, process: GuardedProcess, address_file: Path) -> None:
-    """Wait until a child has written its address."""
+def _await_address(name: str, process: GuardedProcess, address_file: Path) -> str:
+    """Wait until a child has written its address, ``HOST:PORT``, and return it."""
     deadline = time.monotonic() + START_TIMEOUT_S
-    while not address_file.exists():
+    while not (address := _address_in(address_file)):
         if (code := process.poll()) is not None:
             log_tail = process.log_tail(3) or "nothing"
             log_tail += "; memarena readers install llamacpp" if "No module named 'xllamacpp'" in log_tail else ""
@@ -271,6 +270,12 @@ def _await_address(name: str, process: GuardedProcess, address_file: Path) -> No
         if time.monotonic() > deadline:
             raise ReaderError(f"reader {name}: it was not ready after {START_TIMEOUT_S:g} s")
         time.sleep(_POLL_S)
+    return address
+
+
+def _address_in(address_file: Path) -> str:
+    """Return the address in a child's file; empty until the child has written it."""
+    return address_file.read_text(encoding="utf-8").strip() if address_file.exists() else ""
 
 
 def _connect(
