@@ -90,7 +90,7 @@ def test_sidecar_servers_are_reported_separately_from_the_backend(run_dir: Path,
         assert (archive.memory.status, archive.disk.value) == ("unavailable", server.disk.value)
         assert "no --beside archive" in archive.memory.reason
     text = to_markdown(growth_document(growth))
-    backend_tables, _, sidecar_tables = text.partition("## Servers beside the backends")
+    backend_tables, _, sidecar_tables = text.partition("## Servers next to the backends")
     assert "server" not in backend_tables.partition("## Search")[2]
     assert sidecar_tables.count("| bm25 |") == 4
     csv = (run_dir.parent / "files" / "growth.csv").read_text()
@@ -99,7 +99,7 @@ def test_sidecar_servers_are_reported_separately_from_the_backend(run_dir: Path,
 
 def test_points_without_sidecar_figures_are_named(growth: Growth) -> None:
     without = growth.model_copy(update={"points": tuple(p.model_copy(update={"beside": ()}) for p in growth.points)})
-    assert "Servers beside" not in to_markdown(growth_document(without))
+    assert "Servers next to" not in to_markdown(growth_document(without))
     part = growth.model_copy(update={"points": (growth.points[0], *without.points[1:])})
     assert "bm25 after 2 days: not taken" in to_markdown(growth_document(part))
 

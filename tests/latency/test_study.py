@@ -132,7 +132,7 @@ def test_the_report_says_where_in_the_range_a_fit_holds_and_how_the_stopwatch_wa
     parts = study.results.fits[0].best("ttft").held_out_by_length
     for part in parts:
         assert re.search(rf"\| scripted \| first token \| \w+ \| {part.low:,} to {part.high:,} \| {part.n} \|", table)
-    assert "## First token beside the server's own prompt time" in text
+    assert "## First token and the server's own prompt time" in text
     silent = study.results.server_checks[0].model_copy(update={"told": 0, "within": 0})
     text = to_markdown(study_document(study.results.model_copy(update={"server_checks": (silent,)})))
     assert "scripted: its server reports no prompt time" in text

@@ -37,7 +37,7 @@ def rows(section: Section) -> list[list[str]]:
 
 def test_a_memory_is_shown_next_to_the_papers_cells_of_its_kind() -> None:
     table_rows = rows(
-        part(report_document([ReportInput(scores_of("bm25"))], published=True), "Beside the published figures")
+        part(report_document([ReportInput(scores_of("bm25"))], published=True), "Next to the published figures")
     )
     assert table_rows[0][:7] == ["ours", "bm25", "small", "100.0", "100.0", "100.0", "100.0"]
     assert [row[:3] for row in table_rows[1:]] == [
@@ -48,17 +48,17 @@ def test_a_memory_is_shown_next_to_the_papers_cells_of_its_kind() -> None:
 
 def test_a_reader_of_the_paper_is_shown_next_to_its_own_cell_only() -> None:
     document = report_document([ReportInput(scores_of("memsearch", "Qwen3-8B"))], published=True)
-    table_rows = rows(part(document, "Beside the published figures"))
+    table_rows = rows(part(document, "Next to the published figures"))
     assert [row[2] for row in table_rows] == ["Qwen3-8B", "Qwen3-8B"]
     assert table_rows[1][7:] == ["≈1,106", "48"], "composed from a fit"
-    assert rows(part(document, "Beside the published figures: dimensions"))[1][3:] == [
+    assert rows(part(document, "Next to the published figures: dimensions"))[1][3:] == [
         "79.3 ±0.5", "21.3 ±1.2", "49.3 ±0.8", "17.2 ±2.5", "32.5 ±1.2", "2.7",
     ]  # fmt: skip
 
 
 def test_other_tables_of_the_paper_are_shown_too() -> None:
     document = report_document([ReportInput(scores_of("bm25", "Qwen3-8B"))], published=True)
-    f1 = rows(part(document, "Beside the published figures: token-F1"))
+    f1 = rows(part(document, "Next to the published figures: token-F1"))
     assert f1[1] == [
         "paper",
         "RAG",
@@ -70,10 +70,10 @@ def test_other_tables_of_the_paper_are_shown_too() -> None:
         "33.9 ±0.2",
         "24.8 ±0.0",
     ]
-    denied = rows(part(document, "Beside the published figures: DENY items"))
+    denied = rows(part(document, "Next to the published figures: DENY items"))
     assert denied[0][3:] == ["0.0", "100.0", "0.0", "0.0", "100.0"], "the run answers everything right"
     assert denied[1] == ["paper", "RAG", "Qwen3-8B", "7.5", "13.8", "20.4", "58.3", "14.9"]
-    times = rows(part(document, "Beside the published figures: time of an answer"))
+    times = rows(part(document, "Next to the published figures: time of an answer"))
     assert times[-1] == ["paper", "RAG", "Qwen3-8B", "1,424", "2.4", "21,340", "45", "4,748"]
 
 
@@ -90,7 +90,7 @@ def test_permission_ablations_are_shown_with_their_j() -> None:
 def test_an_ablation_is_shown_next_to_the_papers_table_of_it() -> None:
     titles = [s.title for s in published_sections([], [], ["distractors"])]
     assert "Published: Oracle with the latest other sessions" in titles
-    assert "Published: Access notes beside the evidence" not in titles
+    assert "Published: Access notes next to the evidence" not in titles
     others = next(s for s in published_sections([], [], ["distractors"]) if s.title == "Other published tables")
     assert any("memarena run access-markers" in str(line) for line in others.lines)
 
@@ -107,7 +107,7 @@ def test_differences_of_the_settings_are_listed() -> None:
 
 def test_a_memory_that_is_not_in_the_paper_is_noted() -> None:
     table_rows = part(
-        report_document([ReportInput(scores_of("novel"))], published=True), "Beside the published figures"
+        report_document([ReportInput(scores_of("novel"))], published=True), "Next to the published figures"
     )
     assert "the paper has no figures for these backends" in str(table_rows.lines[0])
 
@@ -121,5 +121,5 @@ def test_every_format_has_the_comparison(backend: str) -> None:
     assert JsonReport.model_validate_json(to_json([run])).published == ()
     assert JsonReport.model_validate_json(to_json([run], published=True)).published_tables == load_published()
     assert JsonReport.model_validate_json(to_json([run])).published_tables is None
-    assert "Beside the published figures" in to_html([run], published=True)
-    assert "Beside the published figures" not in to_html([run])
+    assert "Next to the published figures" in to_html([run], published=True)
+    assert "Next to the published figures" not in to_html([run])

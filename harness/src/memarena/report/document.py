@@ -131,7 +131,7 @@ _TABLES: tuple[tuple[ChapterName, str, Callable[[Sequence[ReportRow]], Section |
     ("time", "latency-at-concurrency-1-ms", latency_table),
     ("time", "efficiency-of-one-answer", efficiency_table),
     ("time", "search-against-length-of-history", history_table),
-    ("time", "ttft-beside-the-server-s-own-prompt-time", stopwatch_table),
+    ("time", "ttft-and-the-server-s-own-prompt-time", stopwatch_table),
     ("time", "ingest", ingest_table),
     ("", "what-the-memory-kept", kept_table),
     ("", "deletion-apart-from-every-score", deletion_table),

@@ -103,7 +103,7 @@ def read_labels(paths: Sequence[Path], sample: Sample) -> dict[str, dict[str, st
             if not annotator.strip():
                 raise JudgeError(f"{path}: annotators: expected a name for every annotator, got {annotator!r}")
             if annotator in merged:
-                raise JudgeError(f"{path}: annotators.{annotator}: this annotator stands in another file too")
+                raise JudgeError(f"{path}: annotators.{annotator}: this annotator is in another file too")
             for item, label in item_labels.items():
                 if item not in choices:
                     raise JudgeError(f"{path}: annotators.{annotator}.{item}: the sample has no such item")

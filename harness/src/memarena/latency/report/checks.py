@@ -77,5 +77,5 @@ def server_check_section(study: Study) -> Section | None:
     ]
     notes = [f"{c.reader}: its server reports no prompt time" for c in study.server_checks if not c.told]
     notes += [f"{c.reader}: {c.n - c.told} questions without it" for c in checks if c.told < c.n]
-    title = "First token beside the server's own prompt time"
+    title = "First token and the server's own prompt time"
     return section(title, columns, body, notes) if body else Section(title, notes=tuple(notes))

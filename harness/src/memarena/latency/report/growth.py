@@ -95,4 +95,4 @@ def _sidecar_section(growth: Growth) -> Section | None:
         for point in growth.points
         if not point.beside
     ]
-    return section("Servers beside the backends", columns, body, [*notes, *reasons(figures)])
+    return section("Servers next to the backends", columns, body, [*notes, *reasons(figures)])

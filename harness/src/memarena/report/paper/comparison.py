@@ -18,7 +18,7 @@ from memarena.report.layout import Cell, Column, Section, section
 from memarena.report.rows import ReportRow, backend_name, reader_name
 from memarena.scoring.results import RunScores
 
-TITLE = "Beside the published figures"
+TITLE = "Next to the published figures"
 _TOKEN_F1 = {
     "conflict": "d1_conflict",
     "anaphora": "d2_anaphora",

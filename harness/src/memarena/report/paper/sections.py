@@ -37,7 +37,7 @@ def published_sections(
     if not paper_rows.pairs:
         names = ", ".join(BACKENDS)
         line = f"the paper has no figures for these backends; it has them for: {names}"
-        grid = [Section("Beside the published figures", (line,))]
+        grid = [Section("Next to the published figures", (line,))]
     else:
         grid = [
             _headlines(paper_rows, published),
@@ -65,14 +65,14 @@ def _headlines(paper_rows: PaperRows, published: Published) -> Section:
         Column("Search+floor", "as measured, p50, ms"),
     ]
     columns = [*(Column(name) for name in HEADLINES), *times]
-    return paper_rows.section("Beside the published figures", columns, _our_headlines, theirs, notes)
+    return paper_rows.section("Next to the published figures", columns, _our_headlines, theirs, notes)
 
 
 def _dimensions(paper_rows: PaperRows, published: Published) -> Section:
     theirs = [(c.backend, c.reader, _their_dimensions(c)) for c in published.grid]
     last = Column("D6", "F1_PU; the paper's follows from its grid as 2 Trust - D5, within 0.15 by rounding")
     columns = [*(Column(name) for name in DIMENSIONS[:-1]), last]
-    return paper_rows.section("Beside the published figures: dimensions", columns, _our_dimensions, theirs)
+    return paper_rows.section("Next to the published figures: dimensions", columns, _our_dimensions, theirs)
 
 
 def _our_headlines(row: ReportRow) -> list[Cell]:
@@ -150,7 +150,7 @@ def _differences(runs: Sequence[RunScores]) -> Iterable[tuple[str, str, list[str
     yield (
         "D6",
         "flag for privacy, label for utility; F1_PU of the answers of three seeds pooled",
-        ["flag or label on both sides; F1_PU per seed, then averaged; J and the paper's form beside it"],
+        ["flag or label on both sides; F1_PU per seed, then averaged; next to it J and the paper's form"],
     )
     yield (
         "machines",

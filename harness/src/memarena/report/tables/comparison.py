@@ -26,7 +26,7 @@ def comparison_document(comparison: Comparison) -> Document:
     lines = [
         f"A         {_side(comparison.a)}",
         f"B         {_side(comparison.b)}",
-        f"questions {comparison.questions:,} settled on both sides, paired; {comparison.left_out:,} left out",
+        f"questions {comparison.questions:,} with a verdict on both sides, paired; {comparison.left_out:,} left out",
     ]
     notes = [*comparison.cautions]
     if with_few_egos := few_egos((d.metric, d.interval) for d in comparison.differences):

@@ -30,7 +30,7 @@ def deletion_table(rows: Sequence[ReportRow]) -> Section | None:
         return None
     columns = [
         *lead_columns(rows),
-        Column("target", "what Forget was given: a session, the name of somebody, the words of a fact", align="left"),
+        Column("target", "what Forget was given: a session, the name of a person, the words of a fact", align="left"),
         Column("forgotten", "Forget calls that ended OK"),
         Column("failed"),
         Column("n", "turns that had to go and that Search had found before"),

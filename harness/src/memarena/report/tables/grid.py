@@ -205,7 +205,9 @@ def baseline_table(runs: Sequence[RunScores]) -> Section | None:
         *lead,
         Column("baseline", align="left"),
         *(Column(n) for n in names),
-        Column("J", "of D6, beside a system's: what can be had without looking at who asks, or at nothing else"),
+        Column(
+            "J", "of D6: what can be had without looking at who asks, or at nothing else; to compare a memory's J with"
+        ),
     ]
     notes = [
         "question only: n/a, no such cell in the run",

@@ -88,5 +88,5 @@ def stopwatch_table(rows: Sequence[ReportRow]) -> Section | None:
         count = latency.server_prompt.n if latency else 0
         cells = [whole(count), milliseconds(gateway_ms), milliseconds(server_ms), number(gap)]
         body.append([*lead_cells(rows, row, of_times=True), *cells])
-    title = "TTFT beside the server's own prompt time"
+    title = "TTFT and the server's own prompt time"
     return section(title, [*lead_columns(rows), *columns], body, breaks=breaks(with_server_time))

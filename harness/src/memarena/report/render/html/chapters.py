@@ -109,7 +109,7 @@ _CHAPTERS: dict[ChapterName, tuple[str, str]] = {
     "breakdowns": ("Breakdowns", "The same answers, broken down by what makes questions hard."),
     "chance": ("Chance", "Scores achievable without memory."),
     "published": (
-        "Beside the published figures",
+        "Next to the published figures",
         "The paper's figures next to ours. Read what differs before comparing them.",
     ),
     "": ("More", ""),
