@@ -309,7 +309,7 @@ def test_a_duplicate_in_a_sample_is_named_by_its_index(sample: Sample, tmp_path:
 def test_an_annotator_in_two_files_is_refused(sample: Sample, tmp_path: Path) -> None:
     for name in ("one.json", "two.json"):
         (tmp_path / name).write_text(blank_labels(sample, "anna").model_dump_json())
-    with pytest.raises(JudgeError, match="stands in another file too"):
+    with pytest.raises(JudgeError, match="is in another file too"):
         read_labels([tmp_path / "one.json", tmp_path / "two.json"], sample)
 
 
