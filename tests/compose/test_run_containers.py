@@ -210,7 +210,14 @@ class ContainerStriker(Striker):
         subprocess.run(["docker", "wait", name], capture_output=True, check=False, timeout=60)
 
     def freeze(self) -> None:
-        docker("pause", self.container())
+        """Pause the container; on a busy machine its processes may not stop in the time that Docker allows."""
+        for tries_left in reversed(range(5)):
+            try:
+                docker("pause", self.container())
+                return
+            except AssertionError as error:
+                if not tries_left or "unable to freeze" not in str(error):
+                    raise
 
     def container(self) -> str:
         for each in docker("ps", "-q", "--no-trunc", "--filter", f"label={LABEL}").split():
