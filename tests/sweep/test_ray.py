@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import filecmp
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -216,16 +218,36 @@ def test_a_node_with_other_versions_is_distinguished() -> None:
     )
 
 
-def test_sigterm_while_ray_starts_ends_all_processes_and_removes_folders(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def short_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder for temporary files of what a test starts; Ray refuses a long path for its sockets."""
+    folder = Path(tempfile.mkdtemp(prefix="st-"))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_sigterm_while_ray_starts_ends_all_processes_and_removes_folders(tmp_path: Path, short_folder: Path) -> None:
     """The folder of a sweep that was killed earlier is removed too."""
-    temporary = tmp_path / "t"
-    killed = temporary / "ms-killed"
-    killed.mkdir(parents=True)
+    killed = short_folder / "ms-killed"
+    killed.mkdir()
     (killed / "owner").write_text("4194304 1.0")
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    arguments = (sweep_file(tmp_path, ("bm25",)), "--out", tmp_path / "out", "--executor", "ray", "--cores", "1")
-    code, surviving = struck(arguments, lambda: bool({*temporary.glob("ms-*")} - {killed}), signal.SIGTERM)
+    code, surviving = struck(alone(tmp_path), lambda: bool({*short_folder.glob("ms-*")} - {killed}), signal.SIGTERM)
     assert (code, surviving) == (130, [])
-    assert list(temporary.glob("ms-*")) == []
+    assert list(short_folder.glob("ms-*")) == []
+
+
+def test_sigterm_while_rays_core_starts_is_obeyed_without_a_stack_trace(tmp_path: Path, short_folder: Path) -> None:
+    driver = start("sweep", *alone(tmp_path))
+    logs = "ms-*/session_*/logs/python-core-driver*"
+    wait_until(lambda: any("Constructing" in log.read_text() for log in short_folder.glob(logs)), driver)
+    driver.send_signal(signal.SIGTERM)
+    output, _ = driver.communicate(timeout=60)
+    assert driver.returncode == 130, output
+    assert "SIGTERM" not in output
+    assert list(short_folder.glob("ms-*")) == []
+
+
+def alone(folder: Path) -> tuple[str | Path, ...]:
+    """Return arguments for a sweep of one cell on a Ray of its own."""
+    return sweep_file(folder, ("bm25",)), "--out", folder / "out", "--executor", "ray", "--cores", "1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import ipaddress
 import math
 import os
@@ -52,7 +53,15 @@ def connect(address: str | None, cores: int | None, gpus: float) -> tuple[Module
     _set_environment(starts_here=address is None)
     if address is not None:
         _check_cluster(address, _token())
-    sigterms = _record_sigterm()
+    _hold_sigterm()
+    try:
+        return _started(address, cores, gpus)
+    finally:
+        _interrupt_by_sigterm()
+
+
+def _started(address: str | None, cores: int | None, gpus: float) -> tuple[ModuleType, str | None]:
+    """Return what :func:`connect` does, with SIGTERM held until Ray has started or failed to start."""
     try:
         import ray  # noqa: PLC0415 (an extra)
         from ray._private import utils  # noqa: PLC0415
@@ -67,13 +76,11 @@ def connect(address: str | None, cores: int | None, gpus: float) -> tuple[Module
         with contextlib.chdir("/"):  # Ray's workers import modules from the folder that is current during init
             ray.init(**arguments, **quiet)
         _interrupt_by_sigterm()
-        if sigterms:
-            raise KeyboardInterrupt
     except BaseException as error:
         ray.shutdown()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        if sigterms or isinstance(error, SystemExit | KeyboardInterrupt):
+        if isinstance(error, SystemExit | KeyboardInterrupt):
             raise KeyboardInterrupt from error
         raise SweepError(f"--address {address or 'local'}: {summary_line(error)}") from error
     return ray, folder
@@ -126,22 +133,32 @@ def _owner_is_gone(folder: Path) -> bool:
         return False
 
 
-def _record_sigterm() -> list[int]:
-    """Return a list that gets each SIGTERM from now on; the caller obeys it once Ray has started or failed to start."""
-    signals: list[int] = []
+def _hold_sigterm() -> None:
+    """Let SIGTERM wait, in this thread and those that it starts, but not in processes that it starts.
+
+    Ray's core replaces the handler of SIGTERM while it starts, by one that prints a stack trace and may abort.
+    """
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
-    return signals
+        _release_in_children()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+
+@functools.cache
+def _release_in_children() -> None:
+    """Let SIGTERM reach the servers that Ray starts, which are to stop by it."""
+    release = functools.partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, {signal.SIGTERM})
+    os.register_at_fork(after_in_child=release)
 
 
 def _interrupt_by_sigterm() -> None:
-    """Let SIGTERM interrupt this process as Ctrl-C does, from now on."""
+    """Let SIGTERM interrupt this process as Ctrl-C does, from now on; raise KeyboardInterrupt if one waits."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, interrupt)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
 def _token() -> str:
