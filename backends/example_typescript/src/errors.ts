@@ -29,7 +29,7 @@ export class CallError extends Error {
     super(field === undefined ? description : `${field}: ${description}`);
   }
 
-  /** The same error of a request that stands in the field `parent` of a larger one. */
+  /** The same error of a request that is in the field `parent` of a larger one. */
   within(parent: string): CallError {
     return this.field === undefined ? this : new CallError(this.code, this.description, `${parent}.${this.field}`);
   }
@@ -59,7 +59,7 @@ export const invalid = (field: string, description: string): CallError =>
 export const aboveLimit = (field: string, size: number, limit: number): CallError =>
   new CallError(status.RESOURCE_EXHAUSTED, `${size} is above the limit of ${limit}`, field);
 
-/** Any error as the one that a call ends with: what nobody foresaw is INTERNAL and is logged. */
+/** Any error as the one that a call ends with: an unexpected error is INTERNAL and is logged. */
 export function asCallError(error: unknown): CallError {
   if (error instanceof CallError) {
     return error;

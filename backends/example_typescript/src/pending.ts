@@ -16,7 +16,7 @@ export class Pending {
     return once(() => this.alone.delete(namespace));
   }
 
-  /** Enter beside other searches. Throws CallError ABORTED if an Ingest or Reset is pending. */
+  /** Enter next to other searches. Throws CallError ABORTED if an Ingest or Reset is pending. */
   enterShared(namespace: string): () => void {
     if (this.alone.has(namespace)) {
       throw busy();

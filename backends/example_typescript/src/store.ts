@@ -1,7 +1,7 @@
 /**
  * Committed days on disk, one file a day: `<data>/<namespace as hex of its SHA-256>/<day index>.json`.
  *
- * A day is written beside its place, flushed, and renamed into it, and the folder is flushed too: a process that is
+ * A day is written to a temporary file, flushed, and renamed, and the folder is flushed too: a process that is
  * killed at any moment leaves whole days only.
  */
 

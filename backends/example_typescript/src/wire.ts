@@ -80,7 +80,7 @@ function protoPath(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, PROTO))) {
     if (folder === dirname(folder)) {
-      throw new Error(`${PROTO} was not found beside or above this program`);
+      throw new Error(`${PROTO} is neither next to this program nor in a folder above it`);
     }
     folder = dirname(folder);
   }

@@ -30,7 +30,7 @@ OPTIONS = (
     OptionSpec("entities", "on: only sessions that mention a person, place or group of the question.", "off"),
     OptionSpec("headers", "on: every item opens with conversation, day, speaker and time.", "off"),
     OptionSpec("k", "How many items are returned at most, an integer of at least 1.", "10"),
-    OptionSpec("recency", "Weight of recency beside scores brought to 0…1; 0 leaves it out.", "0"),
+    OptionSpec("recency", "Weight of recency next to scores brought to 0…1; 0 leaves it out.", "0"),
     OptionSpec("rerank", "on: the best are ranked once more by a cross-encoder.", "off"),
 )
 VECTOR_OPTION = OptionSpec("retrieval", "bm25 (words), dense (vectors) or rrf (both, by reciprocal rank).", "bm25")

@@ -44,7 +44,7 @@ _OPTIONS = (
     OptionSpec("distractor_seed", "Seed of the draw of random distractors, an integer of at least 0.", "0"),
     OptionSpec(
         "distractors",
-        "Sessions beside the evidence: none, recent (the latest that fit), or random (as many, drawn uniformly).",
+        "Sessions next to the evidence: none, recent (the latest that fit), or random (as many, drawn uniformly).",
         "none",
     ),
     IDENTITY_OPTION,
