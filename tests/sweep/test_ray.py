@@ -6,6 +6,7 @@ import dataclasses
 import filecmp
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -246,6 +247,29 @@ def test_sigterm_while_rays_core_starts_is_obeyed_without_a_stack_trace(tmp_path
     assert driver.returncode == 130, output
     assert "SIGTERM" not in output
     assert list(short_folder.glob("ms-*")) == []
+
+
+def test_sigterm_while_a_cluster_does_not_answer_ends_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 64)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        arguments = (
+            sweep_file(tmp_path, ("bm25",)),
+            "--out",
+            tmp_path / "out",
+            "--executor",
+            "ray",
+            "--address",
+            address,
+        )
+        driver = start("sweep", *arguments)
+        server.settimeout(60)
+        with server.accept()[0], server.accept()[0]:  # a look at the port, and a request that gets no answer
+            driver.send_signal(signal.SIGTERM)
+            output, _ = driver.communicate(timeout=60)
+    assert driver.returncode == 130, output
 
 
 def alone(folder: Path) -> tuple[str | Path, ...]:

@@ -92,7 +92,7 @@ def _floor(run: RunScores) -> str:
     parts = []
     spans_by_name = [("Search", run.floor.search), ("gateway hop", run.floor.gateway_hop)]
     if run.floor.gateway_added is not None:
-        spans_by_name.append(("gateway, in addition to a direct call", run.floor.gateway_added))
+        spans_by_name.append(("gateway less direct", run.floor.gateway_added))
     for name, spans in spans_by_name:
         value = "n/a" if spans.p50 is None else f"{spans.p50:.2f} ms"
         parts.append(f"{name} p50 {value} (n {spans.n})")

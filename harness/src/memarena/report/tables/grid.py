@@ -206,7 +206,7 @@ def baseline_table(runs: Sequence[RunScores]) -> Section | None:
         Column("baseline", align="left"),
         *(Column(n) for n in names),
         Column(
-            "J", "of D6: what can be had without looking at who asks, or at nothing else; to compare a memory's J with"
+            "J", "of D6: reached without looking at who asks, or by looking at that alone; to compare with a memory's J"
         ),
     ]
     notes = [

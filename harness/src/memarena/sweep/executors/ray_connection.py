@@ -51,10 +51,10 @@ def connect(address: str | None, cores: int | None, gpus: float) -> tuple[Module
     it fails, and KeyboardInterrupt if SIGTERM arrived meanwhile.
     """
     _set_environment(starts_here=address is None)
-    if address is not None:
-        _check_cluster(address, _token())
-    _hold_sigterm()
+    _hold_sigterm()  # before the first thread, since each takes over what waits
     try:
+        if address is not None:
+            _check_cluster(address, _token())
         return _started(address, cores, gpus)
     finally:
         _interrupt_by_sigterm()
@@ -77,9 +77,11 @@ def _started(address: str | None, cores: int | None, gpus: float) -> tuple[Modul
             ray.init(**arguments, **quiet)
         _interrupt_by_sigterm()
     except BaseException as error:
-        ray.shutdown()
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        try:
+            ray.shutdown()
+        finally:
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, SystemExit | KeyboardInterrupt):
             raise KeyboardInterrupt from error
         raise SweepError(f"--address {address or 'local'}: {summary_line(error)}") from error
@@ -134,7 +136,7 @@ def _owner_is_gone(folder: Path) -> bool:
 
 
 def _hold_sigterm() -> None:
-    """Let SIGTERM wait, in this thread and those that it starts, but not in processes that it starts.
+    """Let SIGTERM wait, in this thread and those that it starts, but not in Ray's servers.
 
     Ray's core replaces the handler of SIGTERM while it starts, by one that prints a stack trace and may abort.
     """
