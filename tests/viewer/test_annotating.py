@@ -8,8 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -269,6 +271,7 @@ def label(n: int, annotator: str = "Anna") -> LabelEntry:
 
 _WRITER = """
 import sys
+import threading
 from pathlib import Path
 from memarena.log.line_file import utc_now
 from memarena.viewer.annotation.label_log import LabelEntry, LabelLog
@@ -310,6 +313,34 @@ def test_two_write_at_once_and_one_is_killed(tmp_path: Path) -> None:
         json.loads(line)["id"] for line in (tmp_path / "labels.jsonl").read_bytes().splitlines() if line.endswith(b"}")
     ]
     assert len(ids) == len(set(ids))
+
+
+def test_threads_of_one_server_read_and_write_at_once(tmp_path: Path) -> None:
+    """What one of them wrote is in what the others read, and stays there."""
+    log = LabelLog(tmp_path, SHA)
+    names = ["Anna", "Ben"]
+    ended = threading.Event()
+
+    def read() -> None:
+        while not ended.is_set():
+            log.refresh()
+            for name in log.annotators():
+                log.current(name)
+
+    def write(name: str) -> None:
+        for n in range(200):
+            log.append([label(n, name)])
+            assert len(log.current(name)) == n + 1
+
+    with ThreadPoolExecutor() as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        writers = [pool.submit(write, name) for name in names]
+        wait(writers)
+        ended.set()
+        for future in (*writers, *readers):
+            future.result()
+    assert [len(log.current(name)) for name in names] == [200, 200]
+    assert (log.faults, log.lines) == ([], 400)
 
 
 def test_two_processes_that_keep_the_same_forms_keep_each_once(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ leaves an incomplete line, which is reported and ignored.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,11 +45,16 @@ class LabelEntry(BaseModel):
 
 
 class LabelLog:
-    """The labels of one sample. Raises JudgeError if the file cannot be read or written, or is of another sample."""
+    """The labels of one sample, for any number of threads.
+
+    Raises JudgeError if the file cannot be read or written, or is of another sample.
+    """
 
     def __init__(self, folder: Path, sample_sha256: str) -> None:
         self._file = LineFile(folder / LABELS_NAME)
         self._sample = sample_sha256
+        self._lock = threading.RLock()
+        """Two threads that read the file at once would both move on, past lines that neither has read."""
         self._ids: set[str] = set()
         self._history: dict[str, dict[str, list[LabelEntry]]] = {}
         self.faults: list[str] = []
@@ -57,12 +63,13 @@ class LabelLog:
 
     def refresh(self) -> None:
         """Read the lines that were appended since the last read."""
-        try:
-            lines = self._file.new_lines()
-        except OSError as error:
-            raise JudgeError(f"{self._file.path}: cannot be read: {error.strerror}") from error
-        for number, line in lines:
-            self._add(number, line)
+        with self._lock:
+            try:
+                lines = self._file.new_lines()
+            except OSError as error:
+                raise JudgeError(f"{self._file.path}: cannot be read: {error.strerror}") from error
+            for number, line in lines:
+                self._add(number, line)
 
     def append(self, labels: Sequence[LabelEntry]) -> int:
         """Write labels durably, without those whose id is in the file already; return how many were written."""
@@ -84,12 +91,14 @@ class LabelLog:
 
     def current(self, annotator: str) -> dict[str, LabelEntry]:
         """Return the present labels of an annotator by item, without those that were withdrawn."""
-        by_item = self._history.get(annotator, {})
-        return {item: lines[-1] for item, lines in by_item.items() if lines[-1].label is not None}
+        with self._lock:
+            by_item = self._history.get(annotator, {})
+            return {item: lines[-1] for item, lines in by_item.items() if lines[-1].label is not None}
 
     def history(self, annotator: str, item: str) -> list[LabelEntry]:
         """Return every line of an annotator on an item, oldest first."""
-        return list(self._history.get(annotator, {}).get(item, ()))
+        with self._lock:
+            return list(self._history.get(annotator, {}).get(item, ()))
 
     def latest(self, annotator: str) -> LabelEntry | None:
         """Return the most recent of an annotator's present labels; None if there is none."""
@@ -97,7 +106,8 @@ class LabelLog:
 
     def annotators(self) -> list[str]:
         """Return the names of all annotators with a line in the file, sorted."""
-        return sorted(self._history)
+        with self._lock:
+            return sorted(self._history)
 
     def people(self) -> dict[str, dict[str, str]]:
         """Return present labels by annotator and item, without :data:`CANNOT_SAY`."""
