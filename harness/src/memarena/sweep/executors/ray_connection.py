@@ -51,7 +51,7 @@ def connect(address: str | None, cores: int | None, gpus: float) -> tuple[Module
     it fails, and KeyboardInterrupt if SIGTERM arrived meanwhile.
     """
     _set_environment(starts_here=address is None)
-    _hold_sigterm()  # before the first thread, since each takes over what waits
+    _hold_sigterm()  # before any thread starts: threads inherit the signal mask
     try:
         if address is not None:
             _check_cluster(address, _token())
@@ -61,7 +61,7 @@ def connect(address: str | None, cores: int | None, gpus: float) -> tuple[Module
 
 
 def _started(address: str | None, cores: int | None, gpus: float) -> tuple[ModuleType, str | None]:
-    """Return what :func:`connect` does, with SIGTERM held until Ray has started or failed to start."""
+    """Start Ray or connect to it, with SIGTERM blocked; return and raise what :func:`connect` does."""
     try:
         import ray  # noqa: PLC0415 (an extra)
         from ray._private import utils  # noqa: PLC0415
@@ -136,7 +136,7 @@ def _owner_is_gone(folder: Path) -> bool:
 
 
 def _hold_sigterm() -> None:
-    """Let SIGTERM wait, in this thread and those that it starts, but not in Ray's servers.
+    """Block SIGTERM in this thread and those that it starts, but not in Ray's servers; a signal stays pending.
 
     Ray's core replaces the handler of SIGTERM while it starts, by one that prints a stack trace and may abort.
     """
@@ -147,13 +147,13 @@ def _hold_sigterm() -> None:
 
 @functools.cache
 def _release_in_children() -> None:
-    """Let SIGTERM reach the servers that Ray starts, which are to stop by it."""
+    """Unblock SIGTERM in child processes: Ray stops its servers by it."""
     release = functools.partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, {signal.SIGTERM})
     os.register_at_fork(after_in_child=release)
 
 
 def _interrupt_by_sigterm() -> None:
-    """Let SIGTERM interrupt this process as Ctrl-C does, from now on; raise KeyboardInterrupt if one waits."""
+    """Let SIGTERM interrupt this process as Ctrl-C does, from now on; raise KeyboardInterrupt if one is pending."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

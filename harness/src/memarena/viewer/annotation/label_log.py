@@ -45,7 +45,7 @@ class LabelEntry(BaseModel):
 
 
 class LabelLog:
-    """The labels of one sample, for any number of threads.
+    """The labels of one sample; threads may share it.
 
     Raises JudgeError if the file cannot be read or written, or is of another sample.
     """
@@ -53,8 +53,8 @@ class LabelLog:
     def __init__(self, folder: Path, sample_sha256: str) -> None:
         self._file = LineFile(folder / LABELS_NAME)
         self._sample = sample_sha256
-        self._lock = threading.RLock()
-        """Two threads that read the file at once would both move on, past lines that neither has read."""
+        self._lock = threading.Lock()
+        """For the position in the file and what was read: two threads that read at once would skip lines."""
         self._ids: set[str] = set()
         self._history: dict[str, dict[str, list[LabelEntry]]] = {}
         self.faults: list[str] = []
