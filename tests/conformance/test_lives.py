@@ -34,13 +34,15 @@ NEEDS = {
 CHECKS = ("life", "ans.unaltered", "ans.sampling", "ans.streams", "evd.competitor", "idn.scores")
 
 
-def lived(
-    parts: Parts, folder: Path, *only: str, size: LifeSize = SMALL, notice_s: float = Patience.notice_s
-) -> SuiteResult:
+TRIES = {"days cut off return": 8}
+"""How often a defect is tried that not every run meets: gRPC may report a cancelled stream to a server as ended."""
+
+
+def lived(parts: Parts, folder: Path, *only: str, size: LifeSize = SMALL) -> SuiteResult:
     """Run checks with a small life and a restart."""
     log = folder / "log"
     log.write_text("listening\n", encoding="utf-8")
-    patience = Patience(retry_s=0.2, hold_s=0.5, notice_s=notice_s)
+    patience = Patience(retry_s=0.2, hold_s=0.5)
     settings = Settings(timeout_s=10.0, start_s=0.5, patience=patience, log=log, life_size=size, seed=SEED)
     served = Served(parts, folder)
     try:
@@ -65,8 +67,11 @@ def test_a_memory_may_index_the_beginning_of_a_text_if_it_reports_so(tmp_path: P
 def test_a_breach_fails_its_check_by_name(kind: str, tmp_path: Path) -> None:
     breach = BREACHES[kind]
     more = {"sec.log": "ans.streams", "hlt.after-errors": "life.ingested"}.get(breach.check, breach.check)
-    # On a busy machine a cancelled stream needs time to arrive before the backend is ended.
-    notice_s = 1.0 if breach.check == "hlt.restart" else Patience.notice_s
-    result = lived(breach.parts, tmp_path, more, breach.check, size=NEEDS.get(kind, SMALL), notice_s=notice_s)
-    ingested = {each.check.check_id: each.message for each in result.results if each.status == "failed"}
+    for tries_left in reversed(range(TRIES.get(kind, 1))):
+        folder = tmp_path / str(tries_left)
+        folder.mkdir()
+        result = lived(breach.parts, folder, more, breach.check, size=NEEDS.get(kind, SMALL))
+        ingested = {each.check.check_id: each.message for each in result.results if each.status == "failed"}
+        if ingested:
+            break
     assert breach.says in ingested.get(breach.check, ""), ingested
